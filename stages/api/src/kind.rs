@@ -1,0 +1,246 @@
+use std::any::type_name;
+use std::marker::PhantomData;
+use std::sync::OnceLock;
+
+use camino::Utf8PathBuf;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::port::{InputPort, OutputPort, TableSchema};
+use crate::{Problem, SourceFile, schema};
+
+/// The parameters of a kind.
+///
+/// Every field is documented and ranged through `JsonSchema`; every struct denies unknown fields; a field with a serde
+/// default carries that default in its schema. The schema is what a manifest is checked against, so whatever passes
+/// it must deserialize.
+pub trait Parameters: Serialize + DeserializeOwned + JsonSchema {
+    /// What is wrong with a combination of fields that are each in range.
+    fn problems(&self) -> Vec<Problem> {
+        Vec::new()
+    }
+
+    /// JSON pointers of the fields that have no effect given the others (the settings of a method that is not the
+    /// chosen one); they stay out of the action key.
+    fn irrelevant(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+}
+
+/// How far two executions of the same action agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Determinism {
+    /// To the bit, on every platform.
+    Exact,
+    /// To the bit on one numeric platform; elsewhere within the tolerance of its goldens.
+    Platform,
+}
+
+/// What an execution occupies while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resources {
+    /// Processor cores.
+    pub cores: u32,
+    /// Memory in MiB, a cautious estimate.
+    pub memory: u64,
+}
+
+impl Default for Resources {
+    fn default() -> Self {
+        Self {
+            cores: 1,
+            memory: 512,
+        }
+    }
+}
+
+/// A number that is raised when the results of a kind, or of machinery it uses, change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Revision {
+    /// The kind's own name, or that of a piece of machinery (`sim`, `nn`, `table`).
+    pub part: &'static str,
+    /// The number.
+    pub number: u32,
+}
+
+/// The declaration of what a stage does: all that the command knows of a kind.
+pub trait Kind: Send + Sync + 'static {
+    /// Its parameters.
+    type Parameters: Parameters;
+    /// Name, as written after `kind =`.
+    const NAME: &'static str;
+    /// One sentence for people.
+    const SUMMARY: &'static str;
+    /// Its own revision first, then those of the machinery it uses.
+    const REVISIONS: &'static [Revision];
+    /// How far its executions agree.
+    const DETERMINISM: Determinism;
+
+    /// Its inputs; names are unique.
+    fn inputs() -> Vec<InputPort>;
+
+    /// Its outputs; names are unique; the first is the one meant where a manifest names the stage alone.
+    fn outputs() -> Vec<OutputPort>;
+
+    /// What a cell with these parameters occupies.
+    fn resources(_: &Self::Parameters) -> Resources {
+        Resources::default()
+    }
+
+    /// What is wrong with these parameters given what is wired: ports that are wired, and for each the schema of the
+    /// tables that will arrive with the labels of gathered axes as further columns.
+    fn check(_: &Self::Parameters, _: &[(&str, TableSchema)]) -> Vec<Problem> {
+        Vec::new()
+    }
+}
+
+/// A source file named by a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// JSON pointer of the parameter.
+    pub pointer: String,
+    /// The path as written.
+    pub path: Utf8PathBuf,
+}
+
+/// Parameters that passed every check.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// All of them, defaults filled in.
+    pub full: Value,
+    /// Those that enter the action key: relevant, not equal to their default, source files left out (their content
+    /// enters instead).
+    pub canonical: Value,
+    /// The source files that matter.
+    pub sources: Vec<Source>,
+    /// What a cell occupies.
+    pub resources: Resources,
+}
+
+/// A [`Kind`] behind a pointer.
+pub trait AnyKind: Send + Sync {
+    /// [`Kind::NAME`].
+    fn name(&self) -> &'static str;
+    /// [`Kind::SUMMARY`].
+    fn summary(&self) -> &'static str;
+    /// [`Kind::REVISIONS`].
+    fn revisions(&self) -> &'static [Revision];
+    /// [`Kind::DETERMINISM`].
+    fn determinism(&self) -> Determinism;
+    /// [`Kind::inputs`].
+    fn inputs(&self) -> Vec<InputPort>;
+    /// [`Kind::outputs`].
+    fn outputs(&self) -> Vec<OutputPort>;
+    /// The JSON Schema of its parameters, references resolved in place.
+    fn schema(&self) -> &Value;
+    /// Checks parameters against the schema and against each other. `Err` holds every problem found.
+    fn resolve(&self, parameters: &Value) -> Result<Resolved, Vec<Problem>>;
+    /// [`Kind::check`], for parameters that [`AnyKind::resolve`] accepted.
+    fn check(&self, full: &Value, wired: &[(&str, TableSchema)]) -> Vec<Problem>;
+}
+
+/// Puts a kind behind a pointer.
+pub fn erase<K: Kind>() -> Box<dyn AnyKind> {
+    Box::new(Erased::<K> {
+        schema: OnceLock::new(),
+        kind: PhantomData,
+    })
+}
+
+struct Erased<K> {
+    schema: OnceLock<Value>,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K: Kind> AnyKind for Erased<K> {
+    fn name(&self) -> &'static str {
+        K::NAME
+    }
+
+    fn summary(&self) -> &'static str {
+        K::SUMMARY
+    }
+
+    fn revisions(&self) -> &'static [Revision] {
+        K::REVISIONS
+    }
+
+    fn determinism(&self) -> Determinism {
+        K::DETERMINISM
+    }
+
+    fn inputs(&self) -> Vec<InputPort> {
+        K::inputs()
+    }
+
+    fn outputs(&self) -> Vec<OutputPort> {
+        K::outputs()
+    }
+
+    fn schema(&self) -> &Value {
+        self.schema.get_or_init(|| {
+            let settings = SchemaSettings::draft2020_12().with(|settings| {
+                settings.inline_subschemas = true;
+                settings.meta_schema = None;
+            });
+            settings
+                .into_generator()
+                .into_root_schema_for::<K::Parameters>()
+                .to_value()
+        })
+    }
+
+    fn resolve(&self, parameters: &Value) -> Result<Resolved, Vec<Problem>> {
+        let problems = schema::check(self.schema(), parameters);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let typed: K::Parameters = typed(parameters)?;
+        let problems = typed.problems();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let full = serde_json::to_value(&typed).map_err(|error| vec![Problem::new("", error.to_string())])?;
+        let mut relevant = full.clone();
+        for pointer in typed.irrelevant() {
+            schema::remove(&mut relevant, pointer);
+        }
+        let sources = schema::sources(self.schema(), &relevant);
+        let mut canonical = relevant;
+        for source in &sources {
+            schema::remove(&mut canonical, &source.pointer);
+        }
+        schema::remove_defaults(self.schema(), &mut canonical);
+        Ok(Resolved {
+            full,
+            canonical,
+            sources,
+            resources: K::resources(&typed),
+        })
+    }
+
+    fn check(&self, full: &Value, wired: &[(&str, TableSchema)]) -> Vec<Problem> {
+        match typed::<K::Parameters>(full) {
+            Ok(parameters) => K::check(&parameters, wired),
+            Err(problems) => problems,
+        }
+    }
+}
+
+fn typed<P: Parameters>(value: &Value) -> Result<P, Vec<Problem>> {
+    P::deserialize(value).map_err(|error| {
+        vec![Problem::new(
+            "",
+            format!("{error} (the schema of `{}` accepted it)", type_name::<P>()),
+        )]
+    })
+}
+
+/// Whether a parameter of that schema is a source file.
+pub(crate) fn is_source(schema: &Value) -> bool {
+    schema.get("format").and_then(Value::as_str) == Some(SourceFile::FORMAT)
+}

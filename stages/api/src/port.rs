@@ -1,0 +1,241 @@
+//! Ports: the named inputs and outputs of a kind, and what passes through them.
+
+use serde::{Deserialize, Serialize};
+
+/// How many artifacts an input takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arity {
+    /// Exactly one artifact: the consumer varies over the producer's axes.
+    One,
+    /// Any number of artifacts: axes that only the producer has are gathered.
+    Many,
+}
+
+/// What passes through a port.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Content {
+    /// An Arrow table, stored as Parquet.
+    Table(TableSchema),
+    /// A file of the given extension (without the dot), stored as it is.
+    File(String),
+}
+
+/// An input of a kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InputPort {
+    /// Name, as written in a manifest's `inputs`.
+    pub name: &'static str,
+    /// One sentence for people.
+    pub doc: &'static str,
+    /// One artifact or many.
+    pub arity: Arity,
+    /// Whether a stage must wire it.
+    pub required: bool,
+    /// What it accepts: a table must have at least these columns.
+    pub content: Content,
+}
+
+/// An output of a kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OutputPort {
+    /// Name, as written after the dot in `stage.port`.
+    pub name: &'static str,
+    /// One sentence for people.
+    pub doc: &'static str,
+    /// What it gives.
+    pub content: Content,
+    /// True but not repeatable (wall-clock times): kept, recorded, and left out of reproducibility checks.
+    pub volatile: bool,
+}
+
+/// The columns that a table has, or must have at least.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TableSchema {
+    /// In order.
+    pub columns: Vec<Column>,
+    /// Whether an output may carry further columns that are known only when it is made.
+    pub open: bool,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Column {
+    /// Name.
+    pub name: String,
+    /// Type of its values.
+    pub kind: ColumnType,
+    /// Whether a value may be missing.
+    pub nullable: bool,
+    /// Physical unit of its values, where they have one (`s`, `rad`, `N m`).
+    pub unit: Option<String>,
+}
+
+/// The types that tables are made of; `table` maps them to Arrow's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ColumnType {
+    /// Truth value.
+    Bool,
+    /// Unsigned integer of 32 bits.
+    UInt32,
+    /// Unsigned integer of 64 bits.
+    UInt64,
+    /// Signed integer of 64 bits.
+    Int64,
+    /// IEEE single.
+    Float32,
+    /// IEEE double.
+    Float64,
+    /// UTF-8 text.
+    Utf8,
+    /// Lists of one length per table (observations, actions); the length belongs to the table, not to the port.
+    FixedList(Box<ColumnType>),
+    /// Lists of any length (tensor values).
+    List(Box<ColumnType>),
+}
+
+impl Column {
+    /// A column without nulls and without unit.
+    pub fn new(name: &str, kind: ColumnType) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            nullable: false,
+            unit: None,
+        }
+    }
+
+    /// The same column with a physical unit.
+    #[must_use]
+    pub fn unit(mut self, unit: &str) -> Self {
+        self.unit = Some(unit.to_owned());
+        self
+    }
+
+    /// The same column, whose values may be missing.
+    #[must_use]
+    pub fn nullable(mut self) -> Self {
+        self.nullable = true;
+        self
+    }
+}
+
+impl TableSchema {
+    /// A schema of exactly these columns.
+    pub fn new(columns: Vec<Column>) -> Self {
+        Self { columns, open: false }
+    }
+
+    /// Any table.
+    pub fn any() -> Self {
+        Self {
+            columns: Vec::new(),
+            open: true,
+        }
+    }
+
+    /// The same columns, and possibly others.
+    #[must_use]
+    pub fn open(mut self) -> Self {
+        self.open = true;
+        self
+    }
+
+    /// The column of that name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    /// Why a table of this schema cannot serve where `wanted` is asked for: a sentence for each column that is
+    /// missing, of another type, or nullable where nulls are not accepted. Empty where it can.
+    pub fn mismatches(&self, wanted: &Self) -> Vec<String> {
+        let mut mismatches = Vec::new();
+        for column in &wanted.columns {
+            match self.column(&column.name) {
+                None if self.open => {}
+                None => mismatches.push(format!("it has no column `{}`", column.name)),
+                Some(found) if found.kind != column.kind => mismatches.push(format!(
+                    "its column `{}` is {}, not {}",
+                    column.name, found.kind, column.kind
+                )),
+                Some(found) if found.nullable && !column.nullable => {
+                    mismatches.push(format!("its column `{}` may hold missing values", column.name));
+                }
+                Some(_) => {}
+            }
+        }
+        mismatches
+    }
+}
+
+impl std::fmt::Display for ColumnType {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bool => formatter.write_str("bool"),
+            Self::UInt32 => formatter.write_str("u32"),
+            Self::UInt64 => formatter.write_str("u64"),
+            Self::Int64 => formatter.write_str("i64"),
+            Self::Float32 => formatter.write_str("f32"),
+            Self::Float64 => formatter.write_str("f64"),
+            Self::Utf8 => formatter.write_str("text"),
+            Self::FixedList(item) => write!(formatter, "fixed-size list of {item}"),
+            Self::List(item) => write!(formatter, "list of {item}"),
+        }
+    }
+}
+
+impl Content {
+    /// Why an output of this content cannot feed an input of `wanted`; empty where it can.
+    pub fn mismatches(&self, wanted: &Self) -> Vec<String> {
+        match (self, wanted) {
+            (Self::Table(have), Self::Table(wanted)) => have.mismatches(wanted),
+            (Self::File(have), Self::File(wanted)) if have == wanted => Vec::new(),
+            (Self::File(have), Self::File(wanted)) => {
+                vec![format!("it is a .{have} file, not a .{wanted} file")]
+            }
+            (Self::File(have), Self::Table(_)) => vec![format!("it is a .{have} file, not a table")],
+            (Self::Table(_), Self::File(wanted)) => vec![format!("it is a table, not a .{wanted} file")],
+        }
+    }
+
+    /// The extension of the stored file, without the dot.
+    pub fn extension(&self) -> &str {
+        match self {
+            Self::Table(_) => "parquet",
+            Self::File(extension) => extension,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_consumer_may_ask_for_fewer_columns_and_names_each_that_does_not_fit() {
+        let have = TableSchema::new(vec![
+            Column::new("a", ColumnType::UInt64),
+            Column::new("b", ColumnType::Float32).nullable(),
+        ]);
+        assert!(
+            have.mismatches(&TableSchema::new(vec![Column::new("a", ColumnType::UInt64)]))
+                .is_empty()
+        );
+        let wanted = TableSchema::new(vec![
+            Column::new("a", ColumnType::Utf8),
+            Column::new("b", ColumnType::Float32),
+            Column::new("c", ColumnType::Bool),
+        ]);
+        assert_eq!(
+            have.mismatches(&wanted),
+            [
+                "its column `a` is u64, not text",
+                "its column `b` may hold missing values",
+                "it has no column `c`"
+            ]
+        );
+        assert!(TableSchema::any().mismatches(&wanted).is_empty());
+    }
+}

@@ -1,0 +1,446 @@
+//! Checks values against the JSON Schemas that are derived from parameters.
+//!
+//! One walk finds every problem, each with the JSON pointer of the place, so that the manifest layer can show them all
+//! at once with line and column. The walk knows the part of JSON Schema that `schemars` derives for plain structs,
+//! enums, options, numbers, strings and arrays with references inlined; a keyword it does not know is an error of
+//! ours, never a check that is silently skipped.
+
+use serde_json::{Map, Value};
+
+use crate::Source;
+use crate::kind::is_source;
+
+/// Something wrong at a place in a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// JSON pointer of the place (`/rbc/objective`); empty for the whole value.
+    pub pointer: String,
+    /// Whether the key at that place, rather than its value, is wrong.
+    pub key: bool,
+    /// What is wrong.
+    pub message: String,
+    /// The nearest right thing.
+    pub help: Option<String>,
+}
+
+impl Problem {
+    /// A problem with the value at a place.
+    pub fn new(pointer: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            pointer: pointer.into(),
+            key: false,
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    /// The same, with the nearest right thing.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// The known name that is most like `name`, if any is alike enough to be what was meant.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = name.to_lowercase().replace('-', "_");
+    known
+        .into_iter()
+        .map(|candidate| {
+            (
+                strsim::jaro_winkler(&lower, &candidate.to_lowercase().replace('-', "_")),
+                candidate,
+            )
+        })
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|left, right| left.0.total_cmp(&right.0))
+        .map(|(_, candidate)| candidate)
+}
+
+/// Names joined for people, each in backticks.
+pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    names
+        .into_iter()
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// Every problem of `value` under `schema`.
+pub fn check(schema: &Value, value: &Value) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    walk(schema, value, "", &mut problems);
+    problems
+}
+
+/// The pointer to the entry `key` below `pointer`.
+pub fn join(pointer: &str, key: &str) -> String {
+    format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
+}
+
+/// Removes the value at a pointer; an empty object stays where it was.
+pub fn remove(value: &mut Value, pointer: &str) {
+    if let Some((parent, key)) = pointer.rsplit_once('/')
+        && let Some(Value::Object(fields)) = value.pointer_mut(parent)
+    {
+        fields.remove(&key.replace("~1", "/").replace("~0", "~"));
+    }
+}
+
+/// Removes every field that equals its schema's default.
+///
+/// Two values that differ keep different remainders: a field is either absent (its default) or present (anything
+/// else), and a field that is itself an object with a default is removed as a whole or kept with its own differences.
+pub fn remove_defaults(schema: &Value, value: &mut Value) {
+    let (Some(properties), Value::Object(fields)) = (properties_for(schema, value), &mut *value) else {
+        return;
+    };
+    let properties = properties.clone();
+    fields.retain(|key, _| true_field(&properties, key));
+    fields.retain(|key, field| {
+        let schema = &properties[key];
+        if schema.get("default").is_some_and(|default| same(default, field)) {
+            return false;
+        }
+        remove_defaults(schema, field);
+        true
+    });
+}
+
+/// The source files among the parameters.
+pub fn sources(schema: &Value, value: &Value) -> Vec<Source> {
+    let mut found = Vec::new();
+    collect_sources(schema, value, "", &mut found);
+    found
+}
+
+fn true_field(properties: &Map<String, Value>, key: &str) -> bool {
+    properties.contains_key(key)
+}
+
+fn collect_sources(schema: &Value, value: &Value, pointer: &str, found: &mut Vec<Source>) {
+    match value {
+        Value::String(path) if alternatives(schema).any(is_source) => {
+            found.push(Source {
+                pointer: pointer.to_owned(),
+                path: path.into(),
+            });
+        }
+        Value::Object(fields) => {
+            if let Some(properties) = properties_for(schema, value) {
+                for (key, field) in fields {
+                    if let Some(schema) = properties.get(key) {
+                        collect_sources(schema, field, &join(pointer, key), found);
+                    }
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = alternatives(schema).find_map(|schema| schema.get("items")) {
+                for (index, item) in items.iter().enumerate() {
+                    collect_sources(schema, item, &join(pointer, &index.to_string()), found);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A schema and, where it is a choice (`anyOf`, `oneOf`), its alternatives.
+fn alternatives(schema: &Value) -> impl Iterator<Item = &Value> {
+    let choices = ["anyOf", "oneOf"]
+        .into_iter()
+        .filter_map(|key| schema.get(key)?.as_array())
+        .flatten();
+    std::iter::once(schema).chain(choices)
+}
+
+/// The properties of the alternative that describes this object.
+fn properties_for<'a>(schema: &'a Value, value: &Value) -> Option<&'a Map<String, Value>> {
+    if !value.is_object() {
+        return None;
+    }
+    let mut candidates = alternatives(schema).filter(|schema| schema.get("properties").is_some());
+    let first = candidates.next()?;
+    let chosen = if check(first, value).is_empty() {
+        first
+    } else {
+        candidates
+            .find(|schema| check(schema, value).is_empty())
+            .unwrap_or(first)
+    };
+    chosen.get("properties")?.as_object()
+}
+
+/// Equality that takes numbers by value.
+fn same(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => {
+            left == right || left.as_f64().is_some_and(|left| Some(left) == right.as_f64())
+        }
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .all(|(key, left)| right.get(key).is_some_and(|right| same(left, right)))
+        }
+        _ => left == right,
+    }
+}
+
+fn walk(schema: &Value, value: &Value, pointer: &str, problems: &mut Vec<Problem>) {
+    let Some(schema) = schema.as_object() else {
+        // `true` accepts anything; `schemars` never derives `false` for a parameter.
+        return;
+    };
+    let problem = |message: String| Problem::new(pointer, message);
+    if let Some(constant) = schema.get("const") {
+        if !same(constant, value) {
+            problems.push(problem(format!("{} is not {}", shown(value), shown(constant))));
+        }
+        return;
+    }
+    if let Some(choices) = schema.get("enum").and_then(Value::as_array) {
+        if !choices.iter().any(|choice| same(choice, value)) {
+            problems.push(not_a_choice(value, choices.iter(), pointer));
+        }
+        return;
+    }
+    for key in ["anyOf", "oneOf"] {
+        if let Some(choices) = schema.get(key).and_then(Value::as_array) {
+            check_choice(choices, value, pointer, problems);
+            return;
+        }
+    }
+    if let Some(expected) = schema.get("type") {
+        let types: Vec<&str> = match expected {
+            Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
+            Value::String(expected) => vec![expected],
+            _ => Vec::new(),
+        };
+        if !types.iter().any(|expected| is_of_type(value, expected)) {
+            let wanted: Vec<&str> = types
+                .iter()
+                .filter(|name| **name != "null")
+                .map(|name| described(name))
+                .collect();
+            problems.push(problem(format!(
+                "expected {}, found {}",
+                wanted.join(" or "),
+                shown(value)
+            )));
+            return;
+        }
+    }
+    match value {
+        Value::Number(_) => check_range(schema, value, pointer, problems),
+        Value::String(text) => {
+            if let Some(least) = schema.get("minLength").and_then(Value::as_u64)
+                && (text.chars().count() as u64) < least
+            {
+                problems.push(problem("must not be empty".to_owned()));
+            }
+        }
+        Value::Array(items) => check_array(schema, items, pointer, problems),
+        Value::Object(fields) => check_object(schema, fields, pointer, problems),
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+fn check_array(schema: &Map<String, Value>, items: &[Value], pointer: &str, problems: &mut Vec<Problem>) {
+    let count = items.len() as u64;
+    if let Some(least) = schema
+        .get("minItems")
+        .and_then(Value::as_u64)
+        .filter(|least| count < *least)
+    {
+        problems.push(Problem::new(
+            pointer,
+            format!("needs at least {least} item{}, has {count}", plural(least)),
+        ));
+    }
+    if let Some(most) = schema
+        .get("maxItems")
+        .and_then(Value::as_u64)
+        .filter(|most| count > *most)
+    {
+        problems.push(Problem::new(
+            pointer,
+            format!("takes at most {most} item{}, has {count}", plural(most)),
+        ));
+    }
+    if let Some(schema) = schema.get("items") {
+        for (index, item) in items.iter().enumerate() {
+            walk(schema, item, &join(pointer, &index.to_string()), problems);
+        }
+    }
+}
+
+fn check_object(
+    schema: &Map<String, Value>,
+    fields: &Map<String, Value>,
+    pointer: &str,
+    problems: &mut Vec<Problem>,
+) {
+    let empty = Map::new();
+    let properties = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .unwrap_or(&empty);
+    let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+    for (key, field) in fields {
+        match properties.get(key) {
+            Some(schema) => walk(schema, field, &join(pointer, key), problems),
+            None if closed => {
+                let mut problem = Problem::new(join(pointer, key), format!("unknown parameter `{key}`"));
+                problem.key = true;
+                let known = || properties.keys().map(String::as_str);
+                problem.help = Some(match nearest(key, known()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None if properties.is_empty() => "no parameters are taken here".to_owned(),
+                    None => format!("known here: {}", list(known())),
+                });
+                problems.push(problem);
+            }
+            None => {
+                if let Some(schema) = schema.get("additionalProperties") {
+                    walk(schema, field, &join(pointer, key), problems);
+                }
+            }
+        }
+    }
+    for key in schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+    {
+        if !fields.contains_key(key) {
+            let mut problem = Problem::new(pointer, format!("parameter `{key}` is missing"));
+            problem.help = properties
+                .get(key)
+                .and_then(|schema| schema.get("description"))
+                .and_then(Value::as_str)
+                .map(|text| format!("`{key}`: {}", text.lines().next().unwrap_or_default()));
+            problems.push(problem);
+        }
+    }
+}
+
+fn check_choice(choices: &[Value], value: &Value, pointer: &str, problems: &mut Vec<Problem>) {
+    let mut attempts: Vec<(&Value, Vec<Problem>)> = Vec::new();
+    for choice in choices {
+        let mut found = Vec::new();
+        walk(choice, value, pointer, &mut found);
+        if found.is_empty() {
+            return;
+        }
+        attempts.push((choice, found));
+    }
+    let constants: Vec<&Value> = choices
+        .iter()
+        .flat_map(|choice| {
+            let listed = choice.get("enum").and_then(Value::as_array).into_iter().flatten();
+            choice.get("const").into_iter().chain(listed)
+        })
+        .collect();
+    if value.is_string() && !constants.is_empty() {
+        problems.push(not_a_choice(value, constants.into_iter(), pointer));
+        return;
+    }
+    // The alternative of the right type says most about what is wrong; failing that, the one with fewest complaints.
+    let best = attempts.into_iter().min_by_key(|(choice, found)| {
+        let fits = choice
+            .get("type")
+            .and_then(Value::as_str)
+            .is_none_or(|name| is_of_type(value, name));
+        let nothing = choice.get("type").and_then(Value::as_str) == Some("null");
+        (nothing, !fits, found.len())
+    });
+    problems.extend(best.into_iter().flat_map(|(_, found)| found));
+}
+
+fn check_range(schema: &Map<String, Value>, value: &Value, pointer: &str, problems: &mut Vec<Problem>) {
+    let Some(number) = value.as_f64() else { return };
+    let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
+    let mut broken = Vec::new();
+    if let Some(least) = bound("minimum").filter(|least| number < *least) {
+        broken.push(format!("at least {least}"));
+    }
+    if let Some(limit) = bound("exclusiveMinimum").filter(|limit| number <= *limit) {
+        broken.push(format!("above {limit}"));
+    }
+    if let Some(most) = bound("maximum").filter(|most| number > *most) {
+        broken.push(format!("at most {most}"));
+    }
+    if let Some(limit) = bound("exclusiveMaximum").filter(|limit| number >= *limit) {
+        broken.push(format!("below {limit}"));
+    }
+    if !broken.is_empty() {
+        problems.push(Problem::new(
+            pointer,
+            format!("must be {}, is {}", broken.join(" and "), shown(value)),
+        ));
+    }
+}
+
+fn not_a_choice<'a>(
+    value: &Value,
+    choices: impl Iterator<Item = &'a Value> + Clone,
+    pointer: &str,
+) -> Problem {
+    let texts = || choices.clone().filter_map(Value::as_str);
+    let near = value.as_str().and_then(|value| nearest(value, texts()));
+    let known = choices.clone().map(shown).collect::<Vec<_>>().join(", ");
+    let problem = Problem::new(pointer, format!("{} is not one of {known}", shown(value)));
+    match near {
+        Some(near) => problem.help(format!("did you mean \"{near}\"?")),
+        None => problem,
+    }
+}
+
+fn is_of_type(value: &Value, name: &str) -> bool {
+    match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => false,
+    }
+}
+
+fn described(name: &str) -> &str {
+    match name {
+        "boolean" => "`true` or `false`",
+        "integer" => "a whole number",
+        "number" => "a number",
+        "string" => "a text",
+        "array" => "an array",
+        "object" => "a table",
+        other => other,
+    }
+}
+
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) if text.chars().count() > 60 => {
+            format!("\"{}…\"", text.chars().take(60).collect::<String>())
+        }
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "a table".to_owned(),
+        Value::Null => "nothing".to_owned(),
+        other => other.to_string(),
+    }
+}

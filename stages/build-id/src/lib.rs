@@ -1,0 +1,1 @@
+//! Identity of a build: a hash of the sources it was made from

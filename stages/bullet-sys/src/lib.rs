@@ -1,0 +1,1 @@
+//! C++ shim over Bullet's multi-body dynamics

@@ -1,0 +1,1 @@
+//! Ensembles of multilayer perceptrons on LibTorch

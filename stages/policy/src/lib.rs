@@ -1,0 +1,1 @@
+//! Policies as tables of tensors, and their row-independent inference

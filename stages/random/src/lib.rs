@@ -1,0 +1,1 @@
+//! Counter-based random streams: draws depend on seed and stream name alone

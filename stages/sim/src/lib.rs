@@ -1,0 +1,1 @@
+//! PyBullet's locomotion tasks, bit for bit: robots, rewards, vectorised rollouts

@@ -1,0 +1,1 @@
+//! Reads Stable-Baselines3 archives without executing anything in them

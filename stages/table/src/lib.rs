@@ -1,0 +1,1 @@
+//! Artifacts as Arrow tables and deterministic Parquet; content digests; schema names and units

@@ -1,0 +1,1 @@
+//! Kinds for tests.
