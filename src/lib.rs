@@ -1,1 +1,3 @@
-//! The engine.
+//! The engine: manifests, plans, the store, execution. The command `provenir` is a thin layer over it.
+
+pub mod plan;

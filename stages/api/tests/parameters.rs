@@ -1,5 +1,4 @@
 //! A kind's parameters through the eyes of the command.
-#![expect(missing_docs, reason = "a test")]
 
 use provenir_api::port::{InputPort, OutputPort};
 use provenir_api::{Determinism, Kind, Parameters, Revision, SourceFile, erase};
