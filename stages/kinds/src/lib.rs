@@ -1,1 +1,34 @@
-//! Declarations of the built-in kinds: all that the command knows of them
+//! Declarations of the built-in kinds: all that the command knows of them.
+//!
+//! A module a kind: parameters (documented, ranged), ports (with schemas), revision. Executions live in crates of
+//! their own and depend on this one; this one depends on the contract alone.
+//!
+//! **Revisions.** Raise a number, with one comment line, when the results it stands for change. A changed default is a
+//! changed result. The goldens beside each execution fail when it was forgotten.
+
+pub mod collect;
+pub mod corrupt;
+pub mod evaluate;
+pub mod plot;
+pub mod split;
+pub mod tables;
+pub mod train;
+
+mod environment;
+mod machinery;
+
+pub use environment::Environment;
+
+use provenir_api::{AnyKind, erase};
+
+/// Every built-in kind, in the order in which a pipeline uses them.
+pub fn all() -> Vec<Box<dyn AnyKind>> {
+    vec![
+        erase::<collect::Collect>(),
+        erase::<corrupt::Corrupt>(),
+        erase::<split::Split>(),
+        erase::<train::Train>(),
+        erase::<evaluate::Evaluate>(),
+        erase::<plot::Plot>(),
+    ]
+}

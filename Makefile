@@ -1,0 +1,41 @@
+# The two commands of a newcomer are `make quickstart` and `make test`; both set up whatever is missing and share one build.
+SHELL := /bin/bash
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+PROVENIR := target/release/provenir
+
+.PHONY: quickstart test lint bench setup build oracle smoke help
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+quickstart: build ## set up, build, and run the quickstart pipeline: from demonstrations to a figure
+	@$(PROVENIR) run pipelines/quickstart.toml
+
+test: build ## set up, build, and run every test
+	@scripts/setup.sh test
+	@cargo test --release --workspace --quiet
+	@scripts/check_parquet.sh
+
+lint: setup ## formatting, lints, documentation, licences
+	@scripts/setup.sh lint
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps --quiet
+	.deps/lint/bin/cargo-deny --offline check licenses bans sources
+
+bench: build ## criterion benches, and side-by-side comparisons with PyBullet and PyTorch
+	@scripts/setup.sh oracle
+	@scripts/bench.sh
+
+setup: ## Debian packages, Rust, LibTorch
+	@scripts/setup.sh build
+
+build: setup ## set up and build
+	@cargo build --release --workspace --quiet
+
+smoke: build ## the quickstart at its smallest
+	@$(PROVENIR) run pipelines/quickstart.toml --profile smoke
+
+oracle: build ## compare live with PyBullet (installs it below .deps/)
+	@scripts/setup.sh oracle
+	@scripts/oracle.sh

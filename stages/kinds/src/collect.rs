@@ -1,0 +1,159 @@
+//! `collect`: rolls an expert out in the simulator.
+
+use provenir_api::port::{Arity, InputPort, OutputPort, TableSchema};
+use provenir_api::{Determinism, Kind, Parameters, Problem, Revision, SourceFile};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::machinery::{POLICY, RANDOM, SIM, TABLE};
+use crate::{Environment, tables};
+
+/// Parameters of `collect`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CollectParameters {
+    /// The task in which the expert acts.
+    pub env: Environment,
+    /// The expert, where it is not wired to the port `expert`: a policy (`.parquet`) or a Stable-Baselines3 archive (`.zip`).
+    #[serde(default)]
+    pub expert: Option<SourceFile>,
+    /// The `VecNormalize` statistics (`.pkl`) that a Stable-Baselines3 expert was trained with.
+    #[serde(default)]
+    pub normalization: Option<SourceFile>,
+    /// Activation of a Stable-Baselines3 expert whose archive does not tell.
+    #[serde(default)]
+    pub activation: Option<Activation>,
+    /// Number of transitions; the last episode is cut there and marked truncated.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    pub samples: Option<u64>,
+    /// Number of whole episodes, in place of `samples`.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub episodes: Option<u64>,
+    /// Seed of the initial states.
+    #[serde(default)]
+    pub seed: u64,
+}
+
+/// A hidden layer's activation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Activation {
+    /// max(0, x)
+    Relu,
+    /// Hyperbolic tangent.
+    Tanh,
+}
+
+impl Parameters for CollectParameters {
+    fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        match (self.samples, self.episodes) {
+            (None, None) => problems.push(
+                Problem::new("", "how much to collect is missing").help("give `samples` or `episodes`"),
+            ),
+            (Some(_), Some(_)) => problems.push(
+                Problem::new("/episodes", "`samples` and `episodes` are both given")
+                    .help("give one of the two"),
+            ),
+            _ => {}
+        }
+        let archive = self
+            .expert
+            .as_ref()
+            .is_some_and(|file| file.path().extension() == Some("zip"));
+        if let Some(file) = &self.expert
+            && !matches!(file.path().extension(), Some("zip" | "parquet"))
+        {
+            problems.push(
+                Problem::new(
+                    "/expert",
+                    format!("`{}` is neither a policy nor an archive", file.path()),
+                )
+                .help("a policy ends in .parquet, a Stable-Baselines3 archive in .zip"),
+            );
+        }
+        for (given, pointer) in [
+            (self.normalization.is_some(), "/normalization"),
+            (self.activation.is_some(), "/activation"),
+        ] {
+            if given && !archive {
+                problems.push(Problem::new(
+                    pointer,
+                    format!(
+                        "`{}` belongs to a Stable-Baselines3 archive (.zip) named by `expert`",
+                        &pointer[1..]
+                    ),
+                ));
+            }
+        }
+        problems
+    }
+}
+
+/// The declaration of `collect`.
+pub struct Collect;
+
+impl Kind for Collect {
+    type Parameters = CollectParameters;
+    const NAME: &'static str = "collect";
+    const SUMMARY: &'static str = "Rolls an expert out in the simulator and records what it does.";
+    const REVISIONS: &'static [Revision] = &[
+        Revision {
+            part: "collect",
+            number: 1,
+        },
+        SIM,
+        POLICY,
+        RANDOM,
+        TABLE,
+    ];
+    const DETERMINISM: Determinism = Determinism::Platform;
+
+    fn inputs() -> Vec<InputPort> {
+        vec![InputPort {
+            name: "expert",
+            doc: "The policy to roll out, where no file is named.",
+            arity: Arity::One,
+            required: false,
+            content: tables::policy(),
+        }]
+    }
+
+    fn outputs() -> Vec<OutputPort> {
+        vec![
+            OutputPort {
+                name: "demos",
+                doc: "One row per transition.",
+                content: tables::demonstrations(),
+                volatile: false,
+            },
+            OutputPort {
+                name: "episodes",
+                doc: "One row per episode: its return and length; a cut episode's are those of what was kept.",
+                content: tables::episodes(),
+                volatile: false,
+            },
+        ]
+    }
+
+    fn check(parameters: &CollectParameters, wired: &[(&str, TableSchema)]) -> Vec<Problem> {
+        match (
+            &parameters.expert,
+            wired.iter().any(|(port, _)| *port == "expert"),
+        ) {
+            (Some(_), true) => vec![
+                Problem::new(
+                    "/expert",
+                    "the expert is both named by a parameter and wired to the port `expert`",
+                )
+                .help("keep one of the two"),
+            ],
+            (None, false) => vec![Problem::new("", "the expert is missing").help(
+                "name a file with the parameter `expert`, or wire a stage's policy to the port `expert`",
+            )],
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! `evaluate`: rolls policies out and summarises their returns.
+
+use provenir_api::port::{Arity, Column, ColumnType, Content, InputPort, OutputPort, TableSchema};
+use provenir_api::{Determinism, Kind, Parameters, Revision};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::machinery::{POLICY, RANDOM, SIM, TABLE};
+use crate::{Environment, tables};
+
+/// Parameters of `evaluate`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EvaluateParameters {
+    /// The task in which the policy acts.
+    pub env: Environment,
+    /// Episodes a checkpoint.
+    #[serde(default = "default_trials")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub trials: u32,
+    /// Seed of the initial states: the same for every policy that is evaluated with it.
+    #[serde(default)]
+    pub seed: u64,
+}
+
+fn default_trials() -> u32 {
+    20
+}
+
+impl Parameters for EvaluateParameters {}
+
+/// The declaration of `evaluate`.
+pub struct Evaluate;
+
+impl Kind for Evaluate {
+    type Parameters = EvaluateParameters;
+    const NAME: &'static str = "evaluate";
+    const SUMMARY: &'static str = "Rolls policies out in the simulator and summarises their returns.";
+    const REVISIONS: &'static [Revision] = &[
+        Revision {
+            part: "evaluate",
+            number: 1,
+        },
+        SIM,
+        POLICY,
+        RANDOM,
+        TABLE,
+    ];
+    const DETERMINISM: Determinism = Determinism::Platform;
+
+    fn inputs() -> Vec<InputPort> {
+        vec![InputPort {
+            name: "policy",
+            doc: "A policy, with any number of checkpoints.",
+            arity: Arity::One,
+            required: true,
+            content: tables::policy(),
+        }]
+    }
+
+    fn outputs() -> Vec<OutputPort> {
+        let float = |name| Column::new(name, ColumnType::Float64);
+        vec![
+            OutputPort {
+                name: "trials",
+                doc: "One row per checkpoint and episode: the raw returns.",
+                content: Content::Table(TableSchema::new(vec![
+                    Column::new("checkpoint", ColumnType::UInt32),
+                    Column::new("trial", ColumnType::UInt32),
+                    float("return"),
+                    Column::new("length", ColumnType::UInt32).unit("steps"),
+                    Column::new("terminated", ColumnType::Bool),
+                    Column::new("truncated", ColumnType::Bool),
+                ])),
+                volatile: false,
+            },
+            OutputPort {
+                name: "summary",
+                doc: "One row per checkpoint.",
+                content: Content::Table(TableSchema::new(vec![
+                    Column::new("checkpoint", ColumnType::UInt32),
+                    Column::new("trials", ColumnType::UInt32),
+                    float("mean"),
+                    float("std"),
+                    float("median"),
+                    float("iqm"),
+                    float("ci_low"),
+                    float("ci_high"),
+                    float("min"),
+                    float("max"),
+                    float("length").unit("steps"),
+                    Column::new("early_falls", ColumnType::UInt32),
+                ])),
+                volatile: false,
+            },
+        ]
+    }
+}

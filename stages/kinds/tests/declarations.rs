@@ -1,0 +1,216 @@
+//! What holds for the declaration of every built-in kind.
+
+use std::collections::BTreeSet;
+
+use provenir_api::AnyKind;
+use provenir_api::port::Arity;
+use provenir_kinds::all;
+use serde_json::{Value, json};
+
+/// The JSON Schema keywords that `provenir_api::schema` checks, and those that say nothing about values.
+const CHECKED: &[&str] = &[
+    "type",
+    "properties",
+    "required",
+    "additionalProperties",
+    "enum",
+    "const",
+    "anyOf",
+    "oneOf",
+    "items",
+    "minItems",
+    "maxItems",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minLength",
+];
+const SILENT: &[&str] = &["title", "description", "default", "format"];
+
+fn each_schema<'a>(schema: &'a Value, place: &str, visit: &mut impl FnMut(&str, &'a Value)) {
+    visit(place, schema);
+    for (name, property) in schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
+        each_schema(property, &format!("{place}/{name}"), visit);
+    }
+    for key in ["items", "additionalProperties"] {
+        if let Some(inner) = schema.get(key).filter(|inner| inner.is_object()) {
+            each_schema(inner, &format!("{place}/{key}"), visit);
+        }
+    }
+    for key in ["anyOf", "oneOf"] {
+        for inner in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
+            each_schema(inner, place, visit);
+        }
+    }
+}
+
+#[test]
+fn every_keyword_of_a_schema_is_one_that_is_checked() {
+    for kind in all() {
+        each_schema(kind.schema(), kind.name(), &mut |place, schema| {
+            for keyword in schema
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(keyword, _)| keyword.as_str())
+            {
+                assert!(
+                    CHECKED.contains(&keyword) || SILENT.contains(&keyword),
+                    "`{keyword}` at {place}"
+                );
+            }
+        });
+    }
+}
+
+#[test]
+fn every_parameter_is_documented_and_every_table_is_closed() {
+    for kind in all() {
+        each_schema(kind.schema(), kind.name(), &mut |place, schema| {
+            for (name, property) in schema
+                .get("properties")
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten()
+            {
+                let description = property
+                    .get("description")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
+                assert!(
+                    description.ends_with(['.', ')']),
+                    "{place}/{name} is not documented by sentences: `{description}`"
+                );
+            }
+            if schema.get("properties").is_some() {
+                assert_eq!(
+                    schema.get("additionalProperties"),
+                    Some(&json!(false)),
+                    "{place} accepts unknown keys"
+                );
+            }
+        });
+    }
+}
+
+#[test]
+fn every_default_is_itself_in_range() {
+    for kind in all() {
+        each_schema(kind.schema(), kind.name(), &mut |place, schema| {
+            for (name, property) in schema
+                .get("properties")
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten()
+            {
+                if let Some(default) = property.get("default") {
+                    let problems = provenir_api::schema::check(property, default);
+                    assert!(problems.is_empty(), "the default of {place}/{name}: {problems:?}");
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn names_are_unique_and_the_kinds_own_revision_comes_first() {
+    let mut kinds = BTreeSet::new();
+    for kind in all() {
+        assert!(
+            kinds.insert(kind.name()),
+            "two kinds are called `{}`",
+            kind.name()
+        );
+        assert_eq!(kind.revisions()[0].part, kind.name());
+        let mut inputs = BTreeSet::new();
+        assert!(kind.inputs().iter().all(|port| inputs.insert(port.name)));
+        let mut outputs = BTreeSet::new();
+        assert!(kind.outputs().iter().all(|port| outputs.insert(port.name)));
+        assert!(!outputs.is_empty(), "`{}` gives nothing", kind.name());
+    }
+}
+
+fn kind(name: &str) -> Box<dyn AnyKind> {
+    all().into_iter().find(|kind| kind.name() == name).unwrap()
+}
+
+#[test]
+fn no_method_can_be_wired_to_the_mask_or_to_the_clean_actions() {
+    let corrupt = kind("corrupt");
+    for port in ["mask", "clean"] {
+        let output = corrupt
+            .outputs()
+            .into_iter()
+            .find(|output| output.name == port)
+            .unwrap();
+        for input in kind("train").inputs() {
+            assert_eq!(input.arity, Arity::One);
+            assert!(
+                !output.content.mismatches(&input.content).is_empty(),
+                "`{port}` fits `{}`",
+                input.name
+            );
+        }
+    }
+}
+
+fn canonical(name: &str, parameters: &Value) -> Value {
+    kind(name)
+        .resolve(parameters)
+        .unwrap_or_else(|problems| panic!("{problems:?}"))
+        .canonical
+}
+
+#[test]
+fn the_settings_of_a_method_that_is_not_chosen_do_not_key() {
+    let plain = canonical("train", &json!({"method": "bc", "epochs": 2}));
+    assert_eq!(plain, json!({"method": "bc", "epochs": 2}));
+    assert_eq!(
+        canonical(
+            "train",
+            &json!({"method": "bc", "epochs": 2, "rbc": {"window": 0.4}, "device": "cpu"})
+        ),
+        plain
+    );
+    assert_eq!(
+        canonical(
+            "train",
+            &json!({"method": "rbc", "epochs": 2, "rbc": {"block": 3, "assumed_epsilon": 0.1}})
+        ),
+        json!({"method": "rbc", "epochs": 2, "rbc": {"block": 3}})
+    );
+}
+
+#[test]
+fn what_to_collect_and_from_whom_is_checked() {
+    let message = |parameters: Value| {
+        kind("collect").resolve(&parameters).unwrap_err()[0]
+            .message
+            .clone()
+    };
+    assert_eq!(
+        message(json!({"env": "hopper"})),
+        "how much to collect is missing"
+    );
+    assert_eq!(
+        message(json!({"env": "hopper", "samples": 5, "episodes": 1})),
+        "`samples` and `episodes` are both given"
+    );
+    assert_eq!(
+        message(json!({"env": "hopper", "samples": 5, "expert": "a.pkl"})),
+        "`a.pkl` is neither a policy nor an archive"
+    );
+    let resolved = kind("collect")
+        .resolve(&json!({"env": "hopper", "samples": 5}))
+        .unwrap();
+    assert_eq!(
+        kind("collect").check(&resolved.full, &[])[0].message,
+        "the expert is missing"
+    );
+}
