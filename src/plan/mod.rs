@@ -13,6 +13,7 @@ mod axes;
 mod expand;
 mod flow;
 mod graph;
+mod key;
 mod layout;
 mod links;
 mod model;
@@ -22,6 +23,7 @@ mod schemas;
 mod sources;
 mod template;
 
+pub use key::{Action, ActionInput, DOMAIN};
 pub use model::{Cell, CellIndex, Input, Plan, Publish, Stage, StageInput};
 
 pub(crate) use expand::expand;

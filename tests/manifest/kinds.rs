@@ -218,17 +218,13 @@ impl Kind for Draw {
     }
 
     fn check(parameters: &DrawParameters, wired: &[(&str, TableSchema)]) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        for (_, schema) in wired {
-            if schema.column(&parameters.x).is_none() {
-                let known: Vec<&str> = schema.columns.iter().map(|column| column.name.as_str()).collect();
-                problems.push(
-                    Problem::new("/x", format!("no column `{}` arrives", parameters.x))
-                        .help(format!("there is {}", known.join(", "))),
-                );
-            }
+        if wired.iter().any(|(_, schema)| schema.column(&parameters.x).is_some()) {
+            return Vec::new();
         }
-        problems
+        let columns = wired.iter().flat_map(|(_, schema)| &schema.columns);
+        let known: Vec<&str> = columns.map(|column| column.name.as_str()).collect();
+        let message = format!("no column `{}` arrives", parameters.x);
+        vec![Problem::new("/x", message).help(format!("there is {}", known.join(", ")))]
     }
 }
 
