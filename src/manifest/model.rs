@@ -96,6 +96,8 @@ pub(crate) struct InputDecl {
     pub(crate) span: Span,
     /// Whether it was written as a list.
     pub(crate) list: bool,
+    /// Whether it has one member.
+    pub(crate) alone: bool,
     pub(crate) items: Vec<InputItem>,
 }
 

@@ -210,7 +210,7 @@ fn read_stage(name: &str, entry: &Entry, report: &mut Report) -> Option<StageDec
     let mut inputs = Vec::new();
     if let Some(declared) = optional_table(table, "inputs", report) {
         for (port, entry) in declared {
-            inputs.extend(read_input(port, entry, report));
+            inputs.push(read_input(port, entry, report));
         }
     }
     let mut publish = Vec::new();
@@ -351,10 +351,8 @@ fn read_resources(table: &Table, report: &mut Report) -> ResourcesDecl {
             Data::Integer(value) if (1..=most).contains(&value) => Some(value),
             Data::Invalid => None,
             _ => {
-                let found = node.described();
-                report
-                    .error(node.span, format!("`{key}` is a whole number of {unit} from 1 to {most}"))
-                    .help(format!("this is {found}"));
+                let message = format!("`{key}` must be a whole number of {unit} from 1 to {most}");
+                report.error(node.span, message);
                 None
             }
         }
@@ -437,7 +435,7 @@ pub(crate) fn expect_label(node: &Node, report: &mut Report) -> Option<Label> {
 
 fn mismatch<T>(node: &Node, what: &str, wanted: &str, report: &mut Report) -> Option<T> {
     if !matches!(node.data, Data::Invalid) {
-        report.error(node.span, format!("{what} is {wanted}, not {}", node.described()));
+        report.error(node.span, format!("{what} must be {wanted}, not {}", node.described()));
     }
     None
 }

@@ -117,7 +117,7 @@ impl Flow {
 
     /// Warns of axes and exclusions that change nothing.
     fn warn(&self, graph: &Graph<'_>, axes: &Axes<'_>, report: &mut Report) {
-        if graph.nodes.iter().any(|node| node.tainted) {
+        if report.has_errors() {
             return;
         }
         let used = self

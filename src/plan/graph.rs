@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use provenir_api::AnyKind;
 use provenir_api::port::{Arity, InputPort, OutputPort};
+use provenir_api::{AnyKind, schema};
 
 use crate::manifest::{InputDecl, InputItem, Manifest, Report, Span, Spanned, StageDecl, clip, shortened};
 use crate::registry::Registry;
@@ -139,7 +139,12 @@ impl<'m> Graph<'m> {
         }
         if let Some(kind) = &kind {
             for port in &kind.inputs {
-                let wired = decl.inputs.iter().any(|input| input.port.value == port.name);
+                // A name that was probably meant for the port was reported already.
+                let meant = |name: &str| {
+                    let known = kind.inputs.iter().map(|port| port.name);
+                    schema::nearest(name, known) == Some(port.name)
+                };
+                let wired = decl.inputs.iter().any(|input| meant(&input.port.value));
                 if port.required && !wired {
                     self.missing(stage, port, report);
                 }
@@ -403,14 +408,13 @@ fn name_sources<'m>(
     members: Vec<(usize, usize, &'m InputItem)>,
     report: &mut Report,
 ) -> Vec<Wire<'m>> {
-    let alone = input.items.len() == 1;
     let mut names: BTreeMap<String, Span> = BTreeMap::new();
     let mut wires: Vec<Wire<'m>> = Vec::new();
     let mut united = BTreeSet::new();
     for (producer, output, item) in members {
         let source = match (&item.name, &item.port) {
             (Some(name), _) => name.value.clone(),
-            (None, _) if alone => port.name.to_owned(),
+            (None, _) if input.alone => port.name.to_owned(),
             (None, Some(port)) => format!("{}.{}", item.stage.value, port.value),
             (None, None) => item.stage.value.clone(),
         };

@@ -27,4 +27,4 @@ pub use key::{Action, ActionInput, DOMAIN};
 pub use model::{Cell, CellIndex, Input, Plan, Publish, Stage, StageInput};
 
 pub(crate) use expand::expand;
-pub(crate) use sources::cause;
+pub(crate) use sources::{cause, neighbour, normal};

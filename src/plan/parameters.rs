@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use provenir_api::port::TableSchema;
-use provenir_api::{AnyKind, Label, Problem, Resolved};
+use provenir_api::{AnyKind, Label, Problem, Resolved, schema};
 
 use super::axes::{Axes, AxisSet, Points};
 use super::model::point;
@@ -94,8 +94,10 @@ impl<'m> StageParameters<'m> {
             }
             Err(problems) => problems,
         };
+        // Where each value is right by itself, the point says which of them come together.
+        let combined = schema::check(kind.schema(), &value).is_empty();
         for problem in &problems {
-            self.report(problem, variant.node.as_ref(), at, axes, report);
+            self.report(problem, combined, variant.node.as_ref(), at, axes, report);
         }
         None
     }
@@ -121,6 +123,7 @@ impl<'m> StageParameters<'m> {
     fn report<'a>(
         &self,
         problem: &Problem,
+        combined: bool,
         node: Option<&Node>,
         at: &impl Fn(usize) -> (usize, &'a AxisValue),
         axes: &Axes<'_>,
@@ -130,13 +133,17 @@ impl<'m> StageParameters<'m> {
         if report.is_spoilt(place.value) {
             return;
         }
-        let diagnostic = report.error(place.shown, problem.message.clone());
+        let message = match name(problem) {
+            Some(name) => format!("`{name}`: {}", problem.message),
+            None => problem.message.clone(),
+        };
+        let diagnostic = report.error(place.shown, message);
         if let Some(place_used) = place.used {
             diagnostic.label(place_used, "used here");
         }
         if let Some(help) = &problem.help {
             diagnostic.help(help.clone());
-        } else if place.used.is_none() && !self.axes.is_empty() {
+        } else if combined && !self.axes.is_empty() {
             let labels: Vec<(&Arc<str>, &Label)> = self
                 .axes
                 .iter()
@@ -197,6 +204,27 @@ impl<'m> StageParameters<'m> {
         let shown = if problem.key || table || !found { key } else { target.span };
         Place { shown, value, used }
     }
+}
+
+/// The parameter that a problem is with, as a person would write it: `robust.rounds`, `hidden[1]`. A problem with a
+/// key names it already.
+fn name(problem: &Problem) -> Option<String> {
+    if problem.key {
+        return None;
+    }
+    let mut name = String::new();
+    for segment in problem.pointer.split('/').skip(1) {
+        let segment = segment.replace("~1", "/").replace("~0", "~");
+        if segment.bytes().all(|byte| byte.is_ascii_digit()) {
+            name.push_str(&format!("[{segment}]"));
+        } else {
+            if !name.is_empty() {
+                name.push('.');
+            }
+            name.push_str(&segment);
+        }
+    }
+    (!name.is_empty()).then_some(name)
 }
 
 /// Where a problem with a parameter is shown.
