@@ -17,6 +17,7 @@
 
 mod diagnostic;
 mod inputs;
+mod language;
 mod layers;
 mod load;
 mod model;
@@ -26,6 +27,7 @@ mod render;
 mod source;
 
 pub use diagnostic::{Diagnostics, Entry, Severity};
+pub use language::language_schema;
 pub use layers::Overrides;
 pub use load::{FORMAT, SIZE_LIMIT, load};
 

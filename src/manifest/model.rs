@@ -72,6 +72,8 @@ pub(crate) struct StageDecl {
     pub(crate) exclude: Vec<Selector>,
     pub(crate) publish: Vec<PublishDecl>,
     pub(crate) resources: ResourcesDecl,
+    /// Whether something in it could not be read, which was reported.
+    pub(crate) broken: bool,
 }
 
 /// A `params` table and where its key is written.

@@ -192,6 +192,7 @@ fn read_stage(name: &str, entry: &Entry, report: &mut Report) -> Option<StageDec
         "publish",
         "resources",
     ];
+    let before = report.errors();
     let table = expect_table(&entry.node, &format!("stage `{}`", clip(name)), report)?;
     known_keys(table, "key of a stage", &KEYS, report);
     if let Some(description) = table.get("description") {
@@ -225,16 +226,22 @@ fn read_stage(name: &str, entry: &Entry, report: &mut Report) -> Option<StageDec
             }
         }
     }
+    let params = read_params(table, report);
+    let over = read_names(table.get("over"), "over", report);
+    let overrides = read_overrides(table.get("override"), report);
+    let exclude = read_selectors(table.get("exclude"), "exclude", report);
+    let resources = read_resources(table, report);
     Some(StageDecl {
         key: entry.key,
         kind,
         inputs,
-        params: read_params(table, report),
-        over: read_names(table.get("over"), "over", report),
-        overrides: read_overrides(table.get("override"), report),
-        exclude: read_selectors(table.get("exclude"), "exclude", report),
+        params,
+        over,
+        overrides,
+        exclude,
         publish,
-        resources: read_resources(table, report),
+        resources,
+        broken: report.errors() > before,
     })
 }
 

@@ -63,7 +63,7 @@ impl Flow {
             let stage = graph.order[index];
             flow.visit(stage, graph, axes, report);
         }
-        flow.warn(graph, axes, report);
+        flow.warn(axes, report);
         flow
     }
 
@@ -116,7 +116,7 @@ impl Flow {
     }
 
     /// Warns of axes and exclusions that change nothing.
-    fn warn(&self, graph: &Graph<'_>, axes: &Axes<'_>, report: &mut Report) {
+    fn warn(&self, axes: &Axes<'_>, report: &mut Report) {
         if report.has_errors() {
             return;
         }

@@ -82,7 +82,7 @@ impl<'m> Graph<'m> {
             nodes.push(Node {
                 name,
                 decl,
-                tainted: kind.is_none(),
+                tainted: decl.broken || kind.is_none(),
                 kind,
                 wires: Vec::new(),
             });

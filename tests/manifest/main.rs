@@ -2,6 +2,7 @@
 
 mod expansion;
 mod kinds;
+mod language;
 mod mistakes;
 
 use camino::{Utf8Path, Utf8PathBuf};
