@@ -19,6 +19,10 @@ const NAME: &str = "^[A-Za-z_][A-Za-z0-9_-]*$";
 pub fn language_schema(registry: &Registry) -> Value {
     let kinds: Vec<Value> = registry.kinds().map(|kind| stage(Some(&**kind))).collect();
     let stages: Vec<Value> = kinds.into_iter().chain([stage(None)]).collect();
+    let mut definitions = definitions();
+    for kind in registry.kinds() {
+        definitions[parameters_of(&**kind)] = with_references(kind.schema());
+    }
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Provenir manifest",
@@ -62,7 +66,7 @@ pub fn language_schema(registry: &Registry) -> Value {
                 "additionalProperties": { "$ref": "#/$defs/profile" },
             },
         },
-        "$defs": definitions(),
+        "$defs": definitions,
     })
 }
 
@@ -164,10 +168,15 @@ fn definitions() -> Value {
     })
 }
 
+/// The name of the definition that holds the parameters of a kind.
+fn parameters_of(kind: &dyn AnyKind) -> String {
+    format!("parameters-of-{}", kind.name())
+}
+
 /// A stage of one kind; without a kind, what another manifest says of a stage that extends it.
 fn stage(kind: Option<&dyn AnyKind>) -> Value {
     let parameters = match kind {
-        Some(kind) => with_references(kind.schema()),
+        Some(kind) => json!({ "$ref": format!("#/$defs/{}", parameters_of(kind)) }),
         None => json!({ "type": "object" }),
     };
     let (inputs, publish) = match kind {
@@ -233,7 +242,10 @@ fn inputs(kind: &dyn AnyKind) -> Value {
                 Arity::One => "#/$defs/input",
                 Arity::Many => "#/$defs/inputs",
             };
-            (port.name.to_owned(), json!({ "description": port.doc, "$ref": wanted }))
+            (
+                port.name.to_owned(),
+                json!({ "description": port.doc, "$ref": wanted }),
+            )
         })
         .collect();
     json!({
@@ -248,7 +260,12 @@ fn publish(kind: &dyn AnyKind) -> Value {
     let ports: Map<String, Value> = kind
         .outputs()
         .into_iter()
-        .map(|port| (port.name.to_owned(), json!({ "description": port.doc, "$ref": "#/$defs/path" })))
+        .map(|port| {
+            (
+                port.name.to_owned(),
+                json!({ "description": port.doc, "$ref": "#/$defs/path" }),
+            )
+        })
         .collect();
     json!({
         "description": "Named copies of its outputs.",

@@ -1,6 +1,6 @@
 //! What is laid over a manifest: itself over what it extends, then a profile, then the command line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use provenir_api::Label;
 
@@ -25,7 +25,7 @@ pub struct Overrides {
 }
 
 /// Labels of each axis before anything replaced its values.
-type Known = BTreeMap<String, Vec<Label>>;
+type Known = BTreeMap<String, BTreeSet<Label>>;
 
 /// Merges `layers` (the deepest base first), the profile and the command line; gives the manifest and the merged TOML.
 pub(super) fn apply(
@@ -54,11 +54,12 @@ pub(super) fn apply(
     let mut manifest = read_manifest(&table, root, report);
     for (name, axis) in &mut manifest.axes {
         let mut labels = known.remove(&**name).unwrap_or_default();
-        labels.retain(|label| axis.values.iter().all(|value| value.label != *label));
-        labels.sort();
-        labels.dedup();
+        for value in &axis.values {
+            labels.remove(&value.label);
+        }
         axis.inactive = labels;
     }
+    prune(&mut table, &manifest);
     for stage in &overrides.only {
         let (span, text) = option_source("--only ", stage, report);
         let span = span.part("--only ".len(), text.len());
@@ -69,7 +70,12 @@ pub(super) fn apply(
 
 /// Notes the labels of a layer's axes.
 fn remember(layer: &Table, known: &mut Known) {
-    for (name, entry) in layer.get("axes").and_then(|axes| axes.node.as_table()).into_iter().flatten() {
+    for (name, entry) in layer
+        .get("axes")
+        .and_then(|axes| axes.node.as_table())
+        .into_iter()
+        .flatten()
+    {
         if let Data::Array(items) = &entry.node.data {
             let labels = items.iter().filter_map(|item| value_name(item).label());
             known.entry(name.clone()).or_default().extend(labels);
@@ -226,7 +232,8 @@ fn replace_axis(
             .collect(),
         _ => BTreeMap::new(),
     };
-    let all_tables = matches!(&axis.node.data, Data::Array(items) if !items.is_empty() && items.len() == declared.len());
+    let all_tables =
+        matches!(&axis.node.data, Data::Array(items) if !items.is_empty() && items.len() == declared.len());
     let mut replaced = Vec::new();
     for mut value in values {
         if let Some(text) = value.as_text() {
@@ -285,7 +292,10 @@ fn apply_set(table: &mut Table, option: &str, report: &mut Report) {
         return;
     }
     if let ["axes", axis] = names.as_slice() {
-        match (&child(table, "axes").is_some_and(|axes| axes.contains_key(*axis)), &value.data) {
+        match (
+            &child(table, "axes").is_some_and(|axes| axes.contains_key(*axis)),
+            &value.data,
+        ) {
             (false, _) => unknown(axis, path[1].span, "axis", child(table, "axes"), report),
             (true, Data::Array(values)) => {
                 replace_axis(table, axis, path[1].span, values.clone(), value.span, report);
@@ -372,11 +382,14 @@ fn read_value(text: &str, whole: Span, shift: usize, report: &mut Report) -> Opt
     let start = shift + (text.len() - text.trim_start().len());
     let span = whole.part(start, trimmed.len());
     if trimmed.is_empty() {
-        report.error(whole, "a value is empty").help("an empty text is written `''`");
+        report
+            .error(whole, "a value is empty")
+            .help("an empty text is written `''`");
         return None;
     }
     let toml = toml::de::DeValue::parse(trimmed).is_ok();
-    let bare = trimmed.starts_with(|first: char| first.is_alphabetic() || matches!(first, '_' | '.' | '/' | '$'))
+    let bare = trimmed
+        .starts_with(|first: char| first.is_alphabetic() || matches!(first, '_' | '.' | '/' | '$'))
         && !trimmed.contains(['"', '\'', '=', '[', ']', '\n']);
     if bare && !toml {
         Some(Node::text(trimmed, span))
@@ -413,6 +426,49 @@ fn nest(path: &[Spanned<String>], value: Node) -> Node {
         table.insert(segment.value.clone(), Entry { key, node });
         Node::table(table, span)
     })
+}
+
+/// Takes values that an axis no longer has out of every `where` and `exclude`: they match nothing, and the manifest
+/// that is recorded stands by itself.
+fn prune(table: &mut Table, manifest: &Manifest) {
+    let matches_nothing = |selector: &mut Node| {
+        let axes = selector.as_table_mut().into_iter().flatten();
+        axes.into_iter().any(|(axis, entry)| {
+            let Some(axis) = manifest.axes.get(axis.as_str()) else {
+                return false;
+            };
+            let inactive = |node: &Node| node.label().is_some_and(|label| axis.inactive.contains(&label));
+            match &mut entry.node.data {
+                Data::Array(items) => {
+                    items.retain(|item| !inactive(item));
+                    items.is_empty()
+                }
+                _ => inactive(&entry.node),
+            }
+        })
+    };
+    let selectors = |entry: Option<&mut Entry>| {
+        if let Some(Data::Array(items)) = entry.map(|entry| &mut entry.node.data) {
+            items.retain_mut(|item| !matches_nothing(item));
+        }
+    };
+    selectors(table.get_mut("exclude"));
+    let stages = table
+        .get_mut("stages")
+        .and_then(|stages| stages.node.as_table_mut());
+    for stage in stages
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, stage)| stage.node.as_table_mut())
+    {
+        selectors(stage.get_mut("exclude"));
+        if let Some(Data::Array(items)) = stage.get_mut("override").map(|entry| &mut entry.node.data) {
+            items.retain_mut(|item| {
+                let matching = item.as_table_mut().and_then(|item| item.get_mut("where"));
+                matching.is_none_or(|matching| !matches_nothing(&mut matching.node))
+            });
+        }
+    }
 }
 
 /// Adds an option to the sources; gives its whole place and its text.

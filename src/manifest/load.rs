@@ -47,7 +47,10 @@ fn read(path: &Utf8Path, overrides: &Overrides, report: &mut Report) -> Option<R
         .ok()
         .and_then(|path| Utf8PathBuf::from_path_buf(path).ok());
     let Some(absolute) = absolute else {
-        report.error(Sources::start(source), "the path of the working folder is not valid UTF-8");
+        report.error(
+            Sources::start(source),
+            "the path of the working folder is not valid UTF-8",
+        );
         return None;
     };
     let layers = with_bases(path, table, report)?;
@@ -84,7 +87,10 @@ fn read_file(path: &Utf8Path, extended: Option<Span>, report: &mut Report) -> Op
 
 /// Whether the rest of the manifest can be understood.
 fn check_format(table: &Table, source: u32, report: &mut Report) -> bool {
-    match table.get("format").map(|entry| (&entry.node.data, entry.node.span)) {
+    match table
+        .get("format")
+        .map(|entry| (&entry.node.data, entry.node.span))
+    {
         None => {
             report
                 .error(Sources::start(source), "the manifest does not say its format")
@@ -96,7 +102,9 @@ fn check_format(table: &Table, source: u32, report: &mut Report) -> bool {
             report
                 .error(
                     span,
-                    format!("the manifest has format {version}; this version of provenir reads format {FORMAT}"),
+                    format!(
+                        "the manifest has format {version}; this version of provenir reads format {FORMAT}"
+                    ),
                 )
                 .help("install a newer provenir");
             false
@@ -141,8 +149,12 @@ fn read_text(path: &Utf8Path) -> Result<String, (String, Option<String>)> {
     }
     String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
-        let line = 1 + error.as_bytes()[..offset].iter().filter(|byte| **byte == b'\n').count();
-        let message = format!("`{path}` is not a manifest: it is not UTF-8 text (byte {offset}, line {line})");
+        let line = 1 + error.as_bytes()[..offset]
+            .iter()
+            .filter(|byte| **byte == b'\n')
+            .count();
+        let message =
+            format!("`{path}` is not a manifest: it is not UTF-8 text (byte {offset}, line {line})");
         (message, None)
     })
 }
@@ -162,7 +174,9 @@ fn with_bases(path: &Utf8Path, table: Table, report: &mut Report) -> Option<Vec<
         };
         let base = current.parent().unwrap_or(Utf8Path::new("")).join(base);
         let identity = fs::canonicalize(&base).ok();
-        let known = chain.iter().position(|(_, known)| identity.is_some() && *known == identity);
+        let known = chain
+            .iter()
+            .position(|(_, known)| identity.is_some() && *known == identity);
         chain.push((normal(&base), identity));
         if let Some(first) = known {
             let names: Vec<&str> = chain[first..].iter().map(|(path, _)| path.as_str()).collect();
@@ -170,7 +184,10 @@ fn with_bases(path: &Utf8Path, table: Table, report: &mut Report) -> Option<Vec<
             return None;
         }
         if chain.len() > EXTENDS_LIMIT {
-            report.error(span, format!("more than {EXTENDS_LIMIT} manifests extend one another"));
+            report.error(
+                span,
+                format!("more than {EXTENDS_LIMIT} manifests extend one another"),
+            );
             return None;
         }
         let Some((_, table)) = read_file(&base, Some(span), report) else {
@@ -209,8 +226,5 @@ pub(super) fn merge(base: &mut Table, over: Table) {
 
 /// An entry whose key and value have one place.
 pub(super) fn entry(node: Node) -> Entry {
-    Entry {
-        key: node.span,
-        node,
-    }
+    Entry { key: node.span, node }
 }

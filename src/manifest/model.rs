@@ -1,6 +1,7 @@
 //! A manifest whose shape has been checked: every table has only known keys of the right type. What the names in it
 //! refer to is the plan's to find out.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -41,7 +42,7 @@ pub(crate) struct Axis {
     pub(crate) values: Vec<AxisValue>,
     /// Labels that it has elsewhere: in another profile, or before the profile or the command line replaced it. A
     /// `where` or `exclude` may name them; they match nothing.
-    pub(crate) inactive: Vec<Label>,
+    pub(crate) inactive: BTreeSet<Label>,
 }
 
 /// A value of an axis.

@@ -67,7 +67,9 @@ impl Shown {
         let can_be_shown = !source.text.is_empty() && spans().all(|span| has_short_lines(&source.text, span));
         let mut message = visible(&found.message);
         if !can_be_shown {
-            let place = source.has_lines().then(|| source.place(found.span.start as usize));
+            let place = source
+                .has_lines()
+                .then(|| source.place(found.span.start as usize));
             let name = visible(source.name());
             message = match place {
                 Some((line, column)) => format!("{name}:{line}:{column}: {message}"),
@@ -126,17 +128,27 @@ fn has_short_lines(text: &str, span: Span) -> bool {
     let (start, end) = (span.start as usize, (span.end as usize).min(bytes.len()));
     let line_start = |offset: usize| {
         let before = &bytes[..offset.min(bytes.len())];
-        before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
+        before
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1)
     };
     let line_end = |offset: usize| {
         let offset = offset.min(bytes.len());
         let after = &bytes[offset..];
-        offset + after.iter().position(|byte| *byte == b'\n').unwrap_or(after.len())
+        offset
+            + after
+                .iter()
+                .position(|byte| *byte == b'\n')
+                .unwrap_or(after.len())
     };
     let first = line_start(line_start(start).saturating_sub(1));
     let last = line_end(line_end(end) + 1);
     let inside = bytes[start..end].iter().filter(|byte| **byte == b'\n').count();
-    inside <= LINES && bytes[first..last].split(|byte| *byte == b'\n').all(|line| line.len() <= LINE)
+    inside <= LINES
+        && bytes[first..last]
+            .split(|byte| *byte == b'\n')
+            .all(|line| line.len() <= LINE)
 }
 
 /// The same text of the same length in bytes, without characters that would steer a terminal or reorder what it shows.
@@ -146,7 +158,9 @@ pub(super) fn visible(text: &str) -> String {
             '\n' | '\t' | '\r' => char,
             _ if char.is_control() && char.len_utf8() == 1 => '?',
             _ if char.is_control() => '¿',
-            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => '\u{fffd}',
+            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {
+                '\u{fffd}'
+            }
             _ => char,
         })
         .collect()
@@ -166,7 +180,9 @@ impl miette::Diagnostic for Shown {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        self.help
+            .as_ref()
+            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -174,7 +190,8 @@ impl miette::Diagnostic for Shown {
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        (!self.labels.is_empty()).then(|| Box::new(self.labels.iter().cloned()) as Box<dyn Iterator<Item = _>>)
+        (!self.labels.is_empty())
+            .then(|| Box::new(self.labels.iter().cloned()) as Box<dyn Iterator<Item = _>>)
     }
 
     fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn miette::Diagnostic> + 'a>> {

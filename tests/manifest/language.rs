@@ -5,6 +5,14 @@ use serde_json::{Value, json};
 
 use super::kinds;
 
+/// The parameters of that kind.
+fn parameters<'a>(schema: &'a Value, kind: &str) -> &'a Value {
+    let reference = stage(schema, kind)["properties"]["params"]["$ref"]
+        .as_str()
+        .unwrap();
+    schema.pointer(&reference[1..]).unwrap()
+}
+
 /// The alternative for stages of that kind.
 fn stage<'a>(schema: &'a Value, kind: &str) -> &'a Value {
     let stages = schema["properties"]["stages"]["additionalProperties"]["oneOf"].as_array();
@@ -20,10 +28,16 @@ fn every_kind_is_there_with_its_parameters_and_ports() {
     let schema = language_schema(&kinds::registry());
     for kind in kinds::registry().kinds() {
         let stage = stage(&schema, kind.name());
-        let parameters = kind.schema()["properties"].as_object().cloned().unwrap_or_default();
-        let shown = stage["properties"]["params"]["properties"].as_object().cloned().unwrap_or_default();
+        let known = kind.schema()["properties"]
+            .as_object()
+            .cloned()
+            .unwrap_or_default();
+        let shown = parameters(&schema, kind.name())["properties"]
+            .as_object()
+            .cloned()
+            .unwrap_or_default();
         assert_eq!(
-            parameters.keys().collect::<Vec<_>>(),
+            known.keys().collect::<Vec<_>>(),
             shown.keys().collect::<Vec<_>>(),
             "parameters of {}",
             kind.name()
@@ -35,7 +49,11 @@ fn every_kind_is_there_with_its_parameters_and_ports() {
             assert!(inputs["properties"].get(port).is_some(), "input {port}");
         }
         for port in kind.outputs() {
-            assert!(stage["properties"]["publish"]["properties"].get(port.name).is_some());
+            assert!(
+                stage["properties"]["publish"]["properties"]
+                    .get(port.name)
+                    .is_some()
+            );
         }
     }
 }
@@ -43,10 +61,13 @@ fn every_kind_is_there_with_its_parameters_and_ports() {
 #[test]
 fn a_number_may_be_a_reference_and_keeps_its_range_and_its_words() {
     let schema = language_schema(&kinds::registry());
-    let fraction = &stage(&schema, "refine")["properties"]["params"]["properties"]["fraction"];
+    let fraction = &parameters(&schema, "refine")["properties"]["fraction"];
     assert_eq!(fraction["description"], "Share of samples.");
     assert_eq!(fraction["anyOf"][0]["maximum"], json!(0.5));
-    assert_eq!(fraction["anyOf"][1], json!({"type": "string", "pattern": r"\$\{[^}]+\}"}));
+    assert_eq!(
+        fraction["anyOf"][1],
+        json!({"type": "string", "pattern": r"\$\{[^}]+\}"})
+    );
 }
 
 #[test]

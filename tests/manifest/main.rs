@@ -50,7 +50,8 @@ impl Project {
     }
 
     fn plan_with(&self, overrides: &Overrides) -> Plan {
-        self.load_with(overrides).unwrap_or_else(|found| panic!("{found}"))
+        self.load_with(overrides)
+            .unwrap_or_else(|found| panic!("{found}"))
     }
 
     /// Everything that is said of it, without the folder's name.
@@ -61,7 +62,11 @@ impl Project {
         };
         let folder = format!("{}/", self.path(""));
         let folder = folder.trim_end_matches('/').to_owned() + "/";
-        found.to_string().lines().map(|line| line.replace(&folder, "")).collect()
+        found
+            .to_string()
+            .lines()
+            .map(|line| line.replace(&folder, ""))
+            .collect()
     }
 }
 

@@ -75,9 +75,17 @@ fn what_is_no_manifest_is_refused_before_it_is_parsed() {
         "m.toml: `m.toml` has 4194305 bytes or more; a manifest has at most 4194304 (4 MiB)"
     );
     let project = Project::new("");
-    let missing = load(&project.path("absent.toml"), &kinds::registry(), &Overrides::default()).err().unwrap();
+    let missing = load(
+        &project.path("absent.toml"),
+        &kinds::registry(),
+        &Overrides::default(),
+    )
+    .err()
+    .unwrap();
     assert!(missing.to_string().contains("there is no file"), "{missing}");
-    let folder = load(&project.path(""), &kinds::registry(), &Overrides::default()).err().unwrap();
+    let folder = load(&project.path(""), &kinds::registry(), &Overrides::default())
+        .err()
+        .unwrap();
     assert!(folder.to_string().contains("is not a file"), "{folder}");
 }
 
@@ -96,7 +104,9 @@ fn deep_nesting_is_refused_in_bounded_time() {
 fn many_mistakes_are_said_once_each_and_shown_within_bounds() {
     let mut text = String::from("format = 1\n[pipeline]\nname = \"p\"\n");
     for index in 0..20_000 {
-        text.push_str(&format!("[stages.s{index}]\nkind = \"mak\"\ninputs = {{ samples = \"x{index}\" }}\n"));
+        text.push_str(&format!(
+            "[stages.s{index}]\nkind = \"mak\"\ninputs = {{ samples = \"x{index}\" }}\n"
+        ));
     }
     let project = Project::new(&text);
     let found = project.load().err().unwrap();
@@ -122,5 +132,8 @@ fn a_base_and_a_pipe_are_read_with_care() {
         );
     }
     let said = chain.problems(&Overrides::default()).join("\n");
-    assert!(said.contains("more than 16 manifests extend one another"), "{said}");
+    assert!(
+        said.contains("more than 16 manifests extend one another"),
+        "{said}"
+    );
 }
