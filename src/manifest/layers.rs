@@ -42,7 +42,7 @@ pub(super) fn apply(
     }
     table.shift_remove("extends");
     let profiles = table.shift_remove("profiles");
-    apply_profiles(&mut table, profiles, overrides, &mut known, report);
+    apply_profiles(&mut table, profiles.as_ref(), overrides, &mut known, report);
     for option in &overrides.set {
         apply_set(&mut table, option, report);
     }
@@ -92,13 +92,12 @@ fn value_name(item: &Node) -> &Node {
 
 fn apply_profiles(
     table: &mut Table,
-    profiles: Option<Entry>,
+    profiles: Option<&Entry>,
     overrides: &Overrides,
     known: &mut Known,
     report: &mut Report,
 ) {
     let empty = Table::new();
-    let profiles = profiles.as_ref();
     let declared = profiles
         .and_then(|entry| expect_table(&entry.node, "`profiles`", report))
         .unwrap_or(&empty);
@@ -361,7 +360,6 @@ fn split_list(list: &str) -> Vec<std::ops::Range<usize>> {
             _ if escaped => escaped = false,
             (Some('"'), '\\') => escaped = true,
             (Some(open), _) if open == char => quote = None,
-            (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(char),
             (None, '[' | '{') => depth += 1,
             (None, ']' | '}') => depth = depth.saturating_sub(1),
@@ -369,7 +367,7 @@ fn split_list(list: &str) -> Vec<std::ops::Range<usize>> {
                 parts.push(start..offset);
                 start = offset + 1;
             }
-            (None, _) => {}
+            _ => {}
         }
     }
     parts.push(start..list.len());
@@ -432,9 +430,9 @@ fn nest(path: &[Spanned<String>], value: Node) -> Node {
 /// that is recorded stands by itself.
 fn prune(table: &mut Table, manifest: &Manifest) {
     let matches_nothing = |selector: &mut Node| {
-        let axes = selector.as_table_mut().into_iter().flatten();
-        axes.into_iter().any(|(axis, entry)| {
-            let Some(axis) = manifest.axes.get(axis.as_str()) else {
+        let points = selector.as_table_mut().into_iter().flatten();
+        points.into_iter().any(|(name, entry)| {
+            let Some(axis) = manifest.axes.get(name.as_str()) else {
                 return false;
             };
             let inactive = |node: &Node| node.label().is_some_and(|label| axis.inactive.contains(&label));

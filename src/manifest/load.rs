@@ -149,10 +149,7 @@ fn read_text(path: &Utf8Path) -> Result<String, (String, Option<String>)> {
     }
     String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
-        let line = 1 + error.as_bytes()[..offset]
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count();
+        let line = error.as_bytes()[..offset].split(|byte| *byte == b'\n').count();
         let message =
             format!("`{path}` is not a manifest: it is not UTF-8 text (byte {offset}, line {line})");
         (message, None)

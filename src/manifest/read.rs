@@ -152,15 +152,16 @@ fn axis_label(item: &Node, report: &mut Report) -> Option<Label> {
             );
             return None;
         }
-        Data::Table(table) => match table.get("name") {
-            Some(entry) => &entry.node,
-            None => {
+        Data::Table(table) => {
+            if let Some(entry) = table.get("name") {
+                &entry.node
+            } else {
                 report
                     .error(item.span, "a table used as axis value needs a `name`")
                     .help("the name is its label: `{ name = \"…\", … }`");
                 return None;
             }
-        },
+        }
         _ => item,
     };
     if std::ptr::eq(named, item) {
@@ -207,15 +208,13 @@ fn read_stage(name: &str, entry: &Entry, report: &mut Report) -> Option<StageDec
     if let Some(description) = table.get("description") {
         expect_text(&description.node, "`description`", report);
     }
-    let kind = match table.get("kind") {
-        Some(kind) => expect_text(&kind.node, "`kind`", report)
-            .map(|text| Spanned::new(text.to_owned(), kind.node.span)),
-        None => {
-            report
-                .error(entry.key, format!("stage `{}` has no kind", clip(name)))
-                .help("add `kind = \"…\"`");
-            None
-        }
+    let kind = if let Some(kind) = table.get("kind") {
+        expect_text(&kind.node, "`kind`", report).map(|text| Spanned::new(text.to_owned(), kind.node.span))
+    } else {
+        report
+            .error(entry.key, format!("stage `{}` has no kind", clip(name)))
+            .help("add `kind = \"…\"`");
+        None
     };
     let mut inputs = Vec::new();
     if let Some(declared) = optional_table(table, "inputs", report) {
@@ -274,16 +273,14 @@ fn read_overrides(entry: Option<&Entry>, report: &mut Report) -> Vec<Override> {
             continue;
         };
         known_keys(table, "key of an override", &["where", "params"], report);
-        let matching = match table.get("where") {
-            // An empty `where` matches everywhere: that is how a profile and the command line lay parameters over a
-            // stage's.
-            Some(entry) => read_selector(&entry.node, "where", true, report),
-            None => {
-                report
-                    .error(item.span, "an override needs a `where`")
-                    .help("`where = { AXIS = VALUE }` says at which points of the axes its `params` win");
-                None
-            }
+        // An empty `where` matches everywhere: that is how a profile and the command line lay parameters over a stage's.
+        let matching = if let Some(entry) = table.get("where") {
+            read_selector(&entry.node, "where", true, report)
+        } else {
+            report
+                .error(item.span, "an override needs a `where`")
+                .help("`where = { AXIS = VALUE }` says at which points of the axes its `params` win");
+            None
         };
         let params = read_params(table, report);
         if params.is_none() && !table.contains_key("params") {

@@ -38,7 +38,9 @@ impl Diagnostics {
             text.push('\n');
         }
         if self.list.len() > SHOWN {
-            text.push_str(&format!("… and {} more\n", self.list.len() - SHOWN));
+            text.push_str("… and ");
+            text.push_str(&(self.list.len() - SHOWN).to_string());
+            text.push_str(" more\n");
         }
         text
     }
@@ -77,9 +79,10 @@ impl Shown {
             };
         }
         let named = can_be_shown.then(|| {
-            let name = match source.has_lines() {
-                true => visible(source.name()),
-                false => "command line".to_owned(),
+            let name = if source.has_lines() {
+                visible(source.name())
+            } else {
+                "command line".to_owned()
             };
             NamedSource::new(name, visible(&source.text))
         });
@@ -144,7 +147,7 @@ fn has_short_lines(text: &str, span: Span) -> bool {
     };
     let first = line_start(line_start(start).saturating_sub(1));
     let last = line_end(line_end(end) + 1);
-    let inside = bytes[start..end].iter().filter(|byte| **byte == b'\n').count();
+    let inside = bytes[start..end].split(|byte| *byte == b'\n').count();
     inside <= LINES
         && bytes[first..last]
             .split(|byte| *byte == b'\n')

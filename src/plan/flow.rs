@@ -82,7 +82,9 @@ impl Flow {
             let arity = node.kind.as_ref().map(|kind| kind.inputs[wire.port].arity);
             if arity == Some(Arity::One) {
                 let mut flowing = produced;
-                slice.iter().for_each(|(axis, _)| flowing.remove(*axis));
+                for (axis, _) in &slice {
+                    flowing.remove(*axis);
+                }
                 own = own.union(flowing);
             }
             fixed.push(slice);

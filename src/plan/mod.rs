@@ -9,6 +9,11 @@
 //! * `layout`, `links`, `expand`: cells and what they take.
 //! * `publish`: named copies of outputs.
 
+#![expect(
+    clippy::similar_names,
+    reason = "an axis among axes, and what a producer produced, are the words of this field"
+)]
+
 mod axes;
 mod expand;
 mod flow;

@@ -73,13 +73,12 @@ impl<'m> StageParameters<'m> {
             .iter()
             .map(|(points, _)| points.contain(|axis| at(axis).0))
             .collect();
-        let variant = match self.variants.get(&matching) {
-            Some(variant) => Rc::clone(variant),
-            None => {
-                let variant = Rc::new(self.variant(&matching, axes, report));
-                self.variants.insert(matching, Rc::clone(&variant));
-                variant
-            }
+        let variant = if let Some(variant) = self.variants.get(&matching) {
+            Rc::clone(variant)
+        } else {
+            let variant = Rc::new(self.variant(&matching, axes, report));
+            self.variants.insert(matching, Rc::clone(&variant));
+            variant
         };
         let value = variant.template.fill(&|axis| at(axis).1, axes, report);
         let problems = match kind.resolve(&value) {
@@ -188,17 +187,14 @@ impl<'m> StageParameters<'m> {
                     .map(|item| (item.span, item)),
                 _ => None,
             };
-            match next {
-                Some((span, below)) => {
-                    key = span;
-                    node = below;
-                }
-                None => {
-                    // The field is not written; what would hold it is.
-                    found = false;
-                    node = target;
-                    break;
-                }
+            if let Some((span, below)) = next {
+                key = span;
+                node = below;
+            } else {
+                // The field is not written; what would hold it is.
+                found = false;
+                node = target;
+                break;
             }
         }
         let value = node.span;
@@ -224,7 +220,7 @@ fn name(problem: &Problem) -> Option<String> {
     for segment in problem.pointer.split('/').skip(1) {
         let segment = segment.replace("~1", "/").replace("~0", "~");
         if segment.bytes().all(|byte| byte.is_ascii_digit()) {
-            name.push_str(&format!("[{segment}]"));
+            name.extend(["[", &segment, "]"]);
         } else {
             if !name.is_empty() {
                 name.push('.');

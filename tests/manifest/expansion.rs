@@ -290,12 +290,10 @@ fn a_manifest_lies_over_what_it_extends() {
     );
     project.write(
         "sub/base.toml",
-        format!(
-            "format = 1\nextends = \"deep.toml\"\n[axes]\nepsilon = [0, 0.1]\n[stages.fine]\nkind = \"refine\"\n\
-             inputs = {{ samples = {{ stage = \"data\", port = \"timing\" }} }}\n\
-             params = {{ fraction = \"${{epsilon}}\", hidden = [1, 2], robust = {{ weight = 4 }} }}\n\
-             [[stages.fine.override]]\nwhere = {{ epsilon = 0.1 }}\nparams = {{ hidden = [9] }}\n"
-        ),
+        "format = 1\nextends = \"deep.toml\"\n[axes]\nepsilon = [0, 0.1]\n[stages.fine]\nkind = \"refine\"\n\
+             inputs = { samples = { stage = \"data\", port = \"timing\" } }\n\
+             params = { fraction = \"${epsilon}\", hidden = [1, 2], robust = { weight = 4 } }\n\
+             [[stages.fine.override]]\nwhere = { epsilon = 0.1 }\nparams = { hidden = [9] }\n",
     );
     project.write("sub/deep.toml", format!("{HEAD}{DATA}"));
     let plan = project.plan();
@@ -416,7 +414,7 @@ fn what_is_recorded_is_again_a_manifest_of_the_same_cells() {
 
 #[test]
 fn resources_replace_the_kinds_estimate() {
-    let manifest = format!("{HEAD}{}resources = {{ memory = 4096 }}\n", DATA);
+    let manifest = format!("{HEAD}{DATA}resources = {{ memory = 4096 }}\n");
     let resources = plan(&manifest).cells[0].parameters.resources;
     assert_eq!((resources.cores, resources.memory), (1, 4096));
 }

@@ -9,18 +9,18 @@ use super::kinds;
 fn parameters<'a>(schema: &'a Value, kind: &str) -> &'a Value {
     let reference = stage(schema, kind)["properties"]["params"]["$ref"]
         .as_str()
-        .unwrap();
-    schema.pointer(&reference[1..]).unwrap()
+        .expect("it is there");
+    schema.pointer(&reference[1..]).expect("it is there")
 }
 
 /// The alternative for stages of that kind.
 fn stage<'a>(schema: &'a Value, kind: &str) -> &'a Value {
     let stages = schema["properties"]["stages"]["additionalProperties"]["oneOf"].as_array();
     stages
-        .unwrap()
+        .expect("it is there")
         .iter()
         .find(|stage| stage["properties"]["kind"]["const"] == kind)
-        .unwrap()
+        .expect("it is there")
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn every_reference_within_the_schema_leads_somewhere() {
     references(&schema, &mut found);
     assert!(found.len() > 10);
     for reference in found {
-        let pointer = reference.strip_prefix('#').unwrap();
+        let pointer = reference.strip_prefix('#').expect("it is there");
         assert!(schema.pointer(pointer).is_some(), "{reference}");
     }
 }

@@ -102,12 +102,9 @@ fn deep_nesting_is_refused_in_bounded_time() {
 
 #[test]
 fn many_mistakes_are_said_once_each_and_shown_within_bounds() {
-    let mut text = String::from("format = 1\n[pipeline]\nname = \"p\"\n");
-    for index in 0..20_000 {
-        text.push_str(&format!(
-            "[stages.s{index}]\nkind = \"mak\"\ninputs = {{ samples = \"x{index}\" }}\n"
-        ));
-    }
+    let stages = (0..20_000)
+        .map(|index| format!("[stages.s{index}]\nkind = \"mak\"\ninputs = {{ samples = \"x{index}\" }}\n"));
+    let text = "format = 1\n[pipeline]\nname = \"p\"\n".to_owned() + &stages.collect::<String>();
     let project = Project::new(&text);
     let found = project.load().err().unwrap();
     assert_eq!(found.len(), 40_000);
