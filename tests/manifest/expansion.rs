@@ -7,7 +7,7 @@ use super::{Overrides, Project, cell, cells, inputs, plan};
 const HEAD: &str = "format = 1\n[pipeline]\nname = \"p\"\n";
 
 /// A pipeline of every shape: broadcast, one to one, gather, slice, union.
-const PIPELINE: &str = r#"
+pub(crate) const PIPELINE: &str = r#"
 format = 1
 [pipeline]
 name = "corruption"

@@ -1,9 +1,11 @@
 //! Manifests through the engine's eyes: what they expand to, and what is said of every mistake.
 
 mod expansion;
+mod hostile;
 mod kinds;
 mod language;
 mod mistakes;
+mod pipelines;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use provenir::manifest::{Diagnostics, Overrides, load};
