@@ -1,9 +1,9 @@
 //! The forms that an input is written in.
 
 use super::diagnostic::Report;
+use super::expect::{expect_label, expect_table, expect_text, known_keys};
 use super::model::{InputDecl, InputItem, Spanned};
 use super::node::{Data, Entry, Node, clip};
-use super::read::{expect_label, expect_table, expect_text, known_keys};
 use super::source::Span;
 
 /// Reads what is wired to a port: `"stage"`, `"stage.port"`, `{ stage = …, port = …, at = {…}, as = … }`, or a list of

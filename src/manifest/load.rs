@@ -165,7 +165,7 @@ fn with_bases(path: &Utf8Path, table: Table, report: &mut Report) -> Option<Vec<
     let mut complete = true;
     while let Some(entry) = layers.last().and_then(|table| table.get("extends")) {
         let span = entry.node.span;
-        let Some(base) = super::read::expect_text(&entry.node, "`extends`", report) else {
+        let Some(base) = super::expect::expect_text(&entry.node, "`extends`", report) else {
             complete = false;
             break;
         };

@@ -2,7 +2,7 @@
 //!
 //! * `model`: [`Plan`], its stages and cells.
 //! * `key`: what identifies an action.
-//! * `graph`: what the names in a manifest refer to, and the order of the stages.
+//! * `graph`, `wires`: what the names in a manifest refer to, and the order of the stages.
 //! * `flow`, `axes`: which axes each stage varies over, and which cells are excluded.
 //! * `template`, `parameters`, `sources`: parameters at each point of the axes they name, and the files they name.
 //! * `schemas`: the columns that arrive at each port.
@@ -27,6 +27,7 @@ mod publish;
 mod schemas;
 mod sources;
 mod template;
+mod wires;
 
 pub use key::{Action, ActionInput, DOMAIN};
 pub use model::{Cell, CellIndex, Input, Plan, Publish, Stage, StageInput};
