@@ -1,3 +1,5 @@
 //! The engine: manifests, plans, the store, execution. The command `provenir` is a thin layer over it.
 
+mod clock;
 pub mod plan;
+pub mod store;
