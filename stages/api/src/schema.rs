@@ -206,7 +206,7 @@ fn walk(schema: &Value, value: &Value, pointer: &str, problems: &mut Vec<Problem
     }
     if let Some(choices) = schema.get("enum").and_then(Value::as_array) {
         if !choices.iter().any(|choice| same(choice, value)) {
-            problems.push(not_a_choice(value, choices.iter(), pointer));
+            problems.push(not_a_choice(value, &choices.iter().collect::<Vec<_>>(), pointer));
         }
         return;
     }
@@ -350,7 +350,7 @@ fn check_choice(choices: &[Value], value: &Value, pointer: &str, problems: &mut 
         })
         .collect();
     if value.is_string() && !constants.is_empty() {
-        problems.push(not_a_choice(value, constants.into_iter(), pointer));
+        problems.push(not_a_choice(value, &constants, pointer));
         return;
     }
     // The alternative of the right type says most about what is wrong; failing that, the one with fewest complaints.
@@ -389,14 +389,14 @@ fn check_range(schema: &Map<String, Value>, value: &Value, pointer: &str, proble
     }
 }
 
-fn not_a_choice<'a>(
-    value: &Value,
-    choices: impl Iterator<Item = &'a Value> + Clone,
-    pointer: &str,
-) -> Problem {
-    let texts = || choices.clone().filter_map(Value::as_str);
+fn not_a_choice(value: &Value, choices: &[&Value], pointer: &str) -> Problem {
+    let texts = || choices.iter().filter_map(|choice| choice.as_str());
     let near = value.as_str().and_then(|value| nearest(value, texts()));
-    let known = choices.clone().map(shown).collect::<Vec<_>>().join(", ");
+    let known = choices
+        .iter()
+        .map(|choice| shown(choice))
+        .collect::<Vec<_>>()
+        .join(", ");
     let problem = Problem::new(pointer, format!("{} is not one of {known}", shown(value)));
     match near {
         Some(near) => problem.help(format!("did you mean \"{near}\"?")),

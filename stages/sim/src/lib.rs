@@ -1,1 +1,27 @@
-//! PyBullet's locomotion tasks, bit for bit: robots, rewards, vectorised rollouts
+//! PyBullet's locomotion tasks on Bullet itself: observations, rewards and ends of episodes bit for bit those of
+//! PyBullet 3.2.7's `pybullet_envs`, at several times its speed.
+//!
+//! * [`Task`]: a robot and what is asked of it, as data; [`Task::named`] knows those that are built in.
+//! * [`Environment`]: one running episode of a task.
+//! * [`Rollouts`]: many episodes, in batches and threads; what an [`Episode`] holds depends on its seed and the actor only.
+//!
+//! A further robot is a file in `robots/` and a line in `registry.rs`.
+//!
+//! Differences from PyBullet, on purpose: the position mean always counts the floor (PyBullet leaves it out in the very
+//! first episode of an environment object); actions are single precision, so that the energy terms are averaged in
+//! single precision as PyBullet does for a policy that acts in it; an action that is not finite is an error, not an assertion.
+//!
+//! Invariant: nothing here is random but the initial joint angles, which a stream of `provenir-random` draws from the
+//! episode's seed.
+
+mod environment;
+mod numpy;
+mod registry;
+mod robot;
+mod rollout;
+mod task;
+
+pub use environment::{EPISODE_STEPS, Environment, SimError, Step};
+pub use registry::{NAMES, UnknownTask};
+pub use rollout::{Episode, Rollouts, Transitions};
+pub use task::{InvalidTask, Task};

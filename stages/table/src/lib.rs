@@ -1,1 +1,35 @@
-//! Artifacts as Arrow tables and deterministic Parquet; content digests; schema names and units
+//! Artifacts as Arrow tables, and tables as Parquet files.
+//!
+//! * [`Table`]: one immutable record batch of the few types that tables are made of, with metadata; [`TableBuilder`]
+//!   makes one from vectors.
+//! * [`Table::content`]: the digest of schema and values that keys and audits use, whatever the encoding.
+//! * [`read`], [`write()`], [`write_file`]: Parquet files and other files, hashed while they pass.
+//! * [`demonstrations`]: the table of demonstrations as a typed value.
+//!
+//! Two digests: *content* is about values and moves with no library; *object* is about bytes and is what a file is
+//! verified by.
+//!
+//! Invariant: nothing read here is trusted. A file that is cut short, altered or made to harm gives a [`TableError`],
+//! never a panic, and no more memory than its stated limits.
+
+mod builder;
+mod columns;
+mod content;
+pub mod demonstrations;
+mod error;
+mod footer;
+mod matrix;
+mod normal;
+mod read;
+mod table;
+mod write;
+
+pub use arrow_schema::Metadata;
+pub use builder::TableBuilder;
+pub use columns::Float32Rows;
+pub use content::file_content;
+pub use error::TableError;
+pub use matrix::Matrix;
+pub use read::{FILE_LIMIT, MEMORY_LIMIT, parse, read};
+pub use table::{Table, UNIT};
+pub use write::{Written, write, write_file};

@@ -1,0 +1,128 @@
+use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use arrow_array::RecordBatch;
+use arrow_select::concat::concat_batches;
+use bytes::Bytes;
+use camino::Utf8Path;
+use fs_err::File;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::Type;
+use parquet::file::metadata::ParquetMetaData;
+use provenir_api::Digest;
+
+use crate::{Table, TableError, footer};
+
+/// The longest file that is read into memory, in bytes.
+pub const FILE_LIMIT: u64 = 4 << 30;
+
+/// The most memory that a table may claim, in bytes, by its own footer.
+pub const MEMORY_LIMIT: u64 = 16 << 30;
+
+/// Rows decoded at once: bounds what a false row count can reserve.
+const BATCH_ROWS: usize = 1 << 20;
+
+/// Reads a Parquet table. With `expected`, its bytes must digest to that.
+pub fn read(path: &Utf8Path, expected: Option<Digest>) -> Result<Table, TableError> {
+    let bytes = read_bytes(path)?;
+    if let Some(expected) = expected {
+        let found = Digest::of(&bytes);
+        if found != expected {
+            return Err(TableError::Damaged {
+                path: path.to_owned(),
+                expected,
+                found,
+            });
+        }
+    }
+    parse(path, bytes)
+}
+
+/// A table from the bytes of a Parquet file; `path` is for messages.
+pub fn parse(path: &Utf8Path, bytes: Vec<u8>) -> Result<Table, TableError> {
+    let unreadable = |reason: String| TableError::Unreadable {
+        path: path.to_owned(),
+        reason,
+    };
+    footer::check(&bytes).map_err(unreadable)?;
+    // The Parquet library answers most malformed files with errors, and some with panics.
+    let batch = catch_unwind(AssertUnwindSafe(|| decode(bytes.into())))
+        .unwrap_or_else(|_| Err("its pages are malformed".to_owned()))
+        .map_err(unreadable)?;
+    Table::new(&batch).map_err(|error| unreadable(error.to_string()))
+}
+
+fn read_bytes(path: &Utf8Path) -> Result<Vec<u8>, TableError> {
+    let io = |error| TableError::io(path, error);
+    let file = File::open(path).map_err(io)?;
+    let size = file.metadata().map_err(io)?.len();
+    let too_large = || TableError::TooLarge {
+        path: path.to_owned(),
+    };
+    if size > FILE_LIMIT {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(size as usize);
+    // The file may grow, or not have a size to begin with.
+    file.take(FILE_LIMIT + 1).read_to_end(&mut bytes).map_err(io)?;
+    if bytes.len() as u64 > FILE_LIMIT {
+        return Err(too_large());
+    }
+    Ok(bytes)
+}
+
+fn decode(bytes: Bytes) -> Result<RecordBatch, String> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|error| error.to_string())?;
+    let rows = claimed_rows(builder.metadata())?;
+    let schema = builder.schema().clone();
+    let reader = builder
+        .with_batch_size(rows.clamp(1, BATCH_ROWS))
+        .build()
+        .map_err(|error| error.to_string())?;
+    let batches: Vec<RecordBatch> = reader
+        .collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())?;
+    let batch = match <[RecordBatch; 1]>::try_from(batches) {
+        Ok([batch]) => batch,
+        Err(batches) => concat_batches(&schema, &batches).map_err(|error| error.to_string())?,
+    };
+    if batch.num_rows() != rows {
+        return Err(format!("it claims {rows} rows and holds {}", batch.num_rows()));
+    }
+    // Batches carry the schema of the columns; the table's metadata is the reader's.
+    batch.with_schema(schema).map_err(|error| error.to_string())
+}
+
+/// The number of rows, where everything that the footer claims fits the limits.
+fn claimed_rows(metadata: &ParquetMetaData) -> Result<usize, String> {
+    let mut memory = 0_u64;
+    let mut rows = 0_i64;
+    for group in metadata.row_groups() {
+        rows = rows
+            .checked_add(group.num_rows())
+            .ok_or("it claims too many rows")?;
+        for column in group.columns() {
+            let width = match column.column_type() {
+                Type::BOOLEAN => 1,
+                Type::INT32 | Type::FLOAT => 4,
+                _ => 16,
+            };
+            let values =
+                u64::try_from(column.num_values()).map_err(|_| "it claims a negative number of values")?;
+            let encoded =
+                u64::try_from(column.uncompressed_size()).map_err(|_| "it claims a negative size")?;
+            memory = memory
+                .saturating_add(values.saturating_mul(width))
+                .saturating_add(encoded);
+        }
+    }
+    if memory > MEMORY_LIMIT {
+        return Err(format!(
+            "it claims {memory} bytes of memory; at most {MEMORY_LIMIT} are given"
+        ));
+    }
+    if metadata.file_metadata().num_rows() != rows {
+        return Err("its row groups do not add up to its rows".to_owned());
+    }
+    usize::try_from(rows).map_err(|_| "it claims a negative number of rows".to_owned())
+}

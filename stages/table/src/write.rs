@@ -1,0 +1,151 @@
+use std::io::{self, BufWriter, Write};
+
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use camino::Utf8Path;
+use fs_err::File;
+use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
+use parquet::basic::{Compression, Encoding, Type, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use provenir_api::Digest;
+
+use crate::{Table, TableError, file_content};
+
+/// What was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// BLAKE3 of the bytes.
+    pub object: Digest,
+    /// Digest of the values: [`Table::content`], or [`file_content`].
+    pub content: Digest,
+    /// Length in bytes.
+    pub size: u64,
+    /// Number of rows, for a table.
+    pub rows: Option<u64>,
+}
+
+/// Writes a table as Parquet, hashed while it is written. The bytes depend on the table alone (and on the versions of
+/// the Parquet and Zstandard libraries).
+///
+/// The file is complete but not synced when this returns; what an error leaves behind is no table.
+pub fn write(path: &Utf8Path, table: &Table) -> Result<Written, TableError> {
+    let mut file = HashingFile::create(path)?;
+    if let Err(error) = encode(&mut file, table) {
+        return Err(match file.failed.take() {
+            Some(source) => TableError::io(path, source),
+            None => TableError::Invalid(format!("the table cannot be written as Parquet: {error}")),
+        });
+    }
+    file.finish(path, table.content(), Some(table.rows() as u64))
+}
+
+/// Writes bytes as they are, hashed while they are written; not synced.
+pub fn write_file(path: &Utf8Path, bytes: &[u8]) -> Result<Written, TableError> {
+    let mut file = HashingFile::create(path)?;
+    if let Err(error) = file.write_all(bytes) {
+        return Err(TableError::io(path, file.failed.take().unwrap_or(error)));
+    }
+    file.finish(path, file_content(bytes), None)
+}
+
+fn encode(file: &mut HashingFile, table: &Table) -> Result<(), ParquetError> {
+    let batch = table.batch();
+    // The table's metadata goes into the file's own key-value list, where every reader finds it, in the order of its
+    // keys; what Arrow adds describes the columns only.
+    let schema = Schema::new(batch.schema_ref().fields().clone());
+    let properties = profile(&schema, table)?;
+    let batch = RecordBatch::try_new(schema.into(), batch.columns().to_vec())?;
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties))?;
+    writer.write(&batch)?;
+    writer.close()?;
+    Ok(())
+}
+
+/// The one profile in which tables are written. Whoever changes it changes object digests, and no key.
+fn profile(schema: &Schema, table: &Table) -> Result<WriterProperties, ParquetError> {
+    let metadata = table.metadata().iter();
+    let metadata = metadata
+        .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
+        .collect();
+    let mut properties = WriterProperties::builder()
+        .set_created_by("provenir table v1".to_owned())
+        .set_writer_version(WriterVersion::PARQUET_1_0)
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+        .set_max_row_group_row_count(Some(128 * 1024))
+        .set_max_row_group_bytes(None)
+        .set_data_page_size_limit(1024 * 1024)
+        .set_data_page_row_count_limit(20_000)
+        .set_dictionary_page_size_limit(1024 * 1024)
+        .set_write_batch_size(1024)
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_statistics_truncate_length(Some(64))
+        .set_dictionary_enabled(false)
+        .set_key_value_metadata(Some(metadata));
+    for leaf in ArrowSchemaConverter::new().convert(schema)?.columns() {
+        let path = leaf.path().clone();
+        properties = match leaf.physical_type() {
+            // Counters and the like cost next to nothing as differences; the bytes of floats compress best apart.
+            Type::INT32 | Type::INT64 => properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
+            Type::FLOAT | Type::DOUBLE => properties.set_column_encoding(path, Encoding::BYTE_STREAM_SPLIT),
+            Type::BYTE_ARRAY => properties.set_column_dictionary_enabled(path, true),
+            Type::BOOLEAN | Type::INT96 | Type::FIXED_LEN_BYTE_ARRAY => properties,
+        };
+    }
+    Ok(properties.build())
+}
+
+/// Hashes and counts what it passes on to a file.
+struct HashingFile {
+    hasher: blake3::Hasher,
+    size: u64,
+    file: BufWriter<File>,
+    /// The first error, which names the path; libraries between here and the caller may reword it.
+    failed: Option<io::Error>,
+}
+
+impl HashingFile {
+    fn create(path: &Utf8Path) -> Result<Self, TableError> {
+        let file = File::create(path).map_err(|error| TableError::io(path, error))?;
+        Ok(Self {
+            hasher: blake3::Hasher::new(),
+            size: 0,
+            file: BufWriter::with_capacity(256 * 1024, file),
+            failed: None,
+        })
+    }
+
+    fn finish(mut self, path: &Utf8Path, content: Digest, rows: Option<u64>) -> Result<Written, TableError> {
+        self.file.flush().map_err(|error| TableError::io(path, error))?;
+        Ok(Written {
+            object: self.hasher.finalize().into(),
+            content,
+            size: self.size,
+            rows,
+        })
+    }
+
+    fn keep<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        result.map_err(|error| {
+            let again = io::Error::from(error.kind());
+            self.failed.get_or_insert(error);
+            again
+        })
+    }
+}
+
+impl Write for HashingFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let result = self.file.write(bytes);
+        let count = self.keep(result)?;
+        self.hasher.update(&bytes[..count]);
+        self.size += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let result = self.file.flush();
+        self.keep(result)
+    }
+}

@@ -1,0 +1,244 @@
+//! Parquet files: what was written is read, and nothing else is.
+
+use std::sync::Arc;
+
+use crate::support::{self, Folder};
+use ::parquet::arrow::ArrowWriter;
+use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::reader::{FileReader, SerializedFileReader};
+use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, Int32Array, LargeStringArray, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use camino::Utf8Path;
+use proptest::prelude::*;
+use provenir_api::Digest;
+use provenir_table::{Table, TableBuilder, TableError, file_content, parse, read, write, write_file};
+
+fn read_back(folder: &Folder, table: &Table) -> Table {
+    let path = folder.join("table.parquet");
+    let written = write(&path, table).unwrap();
+    let bytes = fs_err::read(&path).unwrap();
+    assert_eq!(written.object, Digest::of(&bytes));
+    assert_eq!(written.size, bytes.len() as u64);
+    assert_eq!(written.content, table.content());
+    assert_eq!(written.rows, Some(table.rows() as u64));
+    let again = read(&path, Some(written.object)).unwrap();
+    assert_eq!(again.batch(), table.batch());
+    assert_eq!(again.content(), table.content());
+    again
+}
+
+/// Read by `scripts/check_parquet.py` as well, which knows what must be in it.
+#[test]
+fn a_table_comes_back_as_it_was() {
+    let folder = Folder::new();
+    let table = support::sample(1000);
+    let again = read_back(&folder, &table);
+    assert_eq!(again.schema(), table.schema());
+    assert_eq!(again.metadata(), table.metadata());
+    assert_eq!(again.unit("observation"), Some("m"));
+    write(
+        &Utf8Path::new(env!("CARGO_TARGET_TMPDIR")).join("sample.parquet"),
+        &table,
+    )
+    .unwrap();
+    read_back(&folder, &support::sample(0));
+}
+
+#[test]
+fn row_groups_and_pages_are_joined() {
+    let folder = Folder::new();
+    let rows = 300_000;
+    let table = TableBuilder::new()
+        .u64("sample", (0..rows).collect())
+        .fixed_list_f32("x", 2, (0..2 * rows).map(|value| value as f32).collect())
+        .list_u32(
+            "tensor",
+            (0..rows)
+                .map(|row| vec![row as u32; usize::from(row == 7) * 400_000])
+                .collect(),
+        )
+        .build()
+        .unwrap();
+    read_back(&folder, &table);
+    let file = fs_err::read(folder.join("table.parquet")).unwrap();
+    let reader = SerializedFileReader::new(bytes::Bytes::from(file)).unwrap();
+    assert_eq!(reader.metadata().num_row_groups(), 3);
+}
+
+/// The bytes of one small table, recorded on x86-64 Linux with parquet 60.1.0 and Zstandard 1.5.7. A new version of either may
+/// move it, which moves no key; anything else that moves it makes files depend on something they must not depend on.
+#[test]
+fn bytes_are_reproducible() {
+    let folder = Folder::new();
+    let path = folder.join("table.parquet");
+    let digest = |table: &Table| write(&path, table).unwrap().object;
+    let here = digest(&support::sample(100));
+    let elsewhere = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| support::sample(100))).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect::<Vec<_>>()
+    });
+    assert!(elsewhere.iter().all(|table| digest(table) == here));
+    // Sliced out of a larger table, with other buffers and offsets.
+    let slice = Table::new(&support::sample(300).batch().slice(0, 100)).unwrap();
+    assert_eq!(digest(&slice), here);
+    assert_eq!(
+        here.hex(),
+        "01533ed8ecae9ee5691949bfac0010e6622cad6749f65df7c8440e00a7fe42c4"
+    );
+}
+
+#[test]
+fn the_file_says_who_made_it_and_no_more() {
+    let folder = Folder::new();
+    let path = folder.join("table.parquet");
+    write(&path, &support::sample(10)).unwrap();
+    let reader = SerializedFileReader::new(bytes::Bytes::from(fs_err::read(&path).unwrap())).unwrap();
+    let file = reader.metadata().file_metadata();
+    assert_eq!(file.created_by(), Some("provenir table v1"));
+    let entries = file.key_value_metadata().unwrap();
+    let keys: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
+    assert_eq!(keys, ["environment", "expert", "ARROW:schema"]);
+}
+
+#[test]
+fn a_changed_file_is_damaged_and_a_wrong_one_unreadable() {
+    let folder = Folder::new();
+    let path = folder.join("table.parquet");
+    let written = write(&path, &support::sample(10)).unwrap();
+    let other = Digest::of(b"other");
+    match read(&path, Some(other)).unwrap_err() {
+        TableError::Damaged {
+            path: at,
+            expected,
+            found,
+        } => {
+            assert_eq!((at, expected, found), (path.clone(), other, written.object));
+        }
+        error => panic!("{error}"),
+    }
+    fs_err::write(&path, b"a,b\n1,2\n").unwrap();
+    let message = read(&path, None).unwrap_err().to_string();
+    assert!(
+        message.contains("table.parquet") && message.contains("does not begin as a Parquet file"),
+        "{message}"
+    );
+    let message = read(&folder.join("nothing.parquet"), None)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.contains("nothing.parquet") && message.contains("No such file"),
+        "{message}"
+    );
+}
+
+#[test]
+fn files_that_are_no_tables_are_hashed_too() {
+    let folder = Folder::new();
+    let path = folder.join("figure.svg");
+    let written = write_file(&path, b"<svg/>").unwrap();
+    assert_eq!(fs_err::read(&path).unwrap(), b"<svg/>");
+    assert_eq!(written.object, Digest::of(b"<svg/>"));
+    assert_eq!(written.content, file_content(b"<svg/>"));
+    assert_eq!((written.size, written.rows), (6, None));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error_that_names_the_file() {
+    let table = support::sample(10_000);
+    let full = Utf8Path::new("/dev/full");
+    for error in [
+        write(full, &table).unwrap_err(),
+        write_file(full, &vec![0; 1 << 20]).unwrap_err(),
+    ] {
+        let message = error.to_string();
+        assert!(
+            message.contains("/dev/full") && message.contains("No space left"),
+            "{message}"
+        );
+        assert!(matches!(error, TableError::Io { .. }));
+    }
+}
+
+/// What pandas or Polars would write: everything nullable, wide texts, narrow integers, other names of list items.
+#[test]
+fn tables_of_other_programs_are_understood() {
+    let item = Arc::new(Field::new("item", DataType::Float32, true));
+    let lists = FixedSizeListArray::new(
+        item.clone(),
+        2,
+        Arc::new(Float32Array::from(vec![1.0, 2.0, 3.0, 4.0])),
+        None,
+    );
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("method", Arc::new(LargeStringArray::from(vec!["bc", "rbc"]))),
+        ("seed", Arc::new(Int32Array::from(vec![1, 2]))),
+        ("observation", Arc::new(lists)),
+    ];
+    let fields: Vec<Field> = columns
+        .iter()
+        .map(|(name, column)| Field::new(*name, column.data_type().clone(), true))
+        .collect();
+    let columns = columns.into_iter().map(|(_, column)| column).collect();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
+    let mut bytes = Vec::new();
+    let properties = WriterProperties::builder()
+        .set_created_by("somebody".to_owned())
+        .build();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let table = parse(Utf8Path::new("theirs.parquet"), bytes).unwrap();
+    assert_eq!(table.column_utf8("method").unwrap(), ["bc", "rbc"]);
+    assert_eq!(table.column_i64("seed").unwrap(), [1, 2]);
+    assert_eq!(
+        table.column_fixed_list_f32("observation").unwrap(),
+        (2, &[1.0, 2.0, 3.0, 4.0][..])
+    );
+    assert_eq!(Table::new(table.batch()).unwrap(), table);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_table_comes_back(
+        rows in prop::collection::vec(
+            (any::<u64>(), any::<u32>(), any::<i64>(), any::<u32>(), any::<Option<u64>>(), any::<bool>(),
+             any::<Option<String>>(), prop::collection::vec(any::<u32>(), 0..4), any::<Option<[bool; 2]>>()),
+            0..60,
+        ),
+        width in 1_usize..4,
+        metadata in prop::collection::btree_map("[a-z]{1,6}", any::<String>(), 0..4),
+    ) {
+        let mut builder = TableBuilder::new()
+            .u64("a", rows.iter().map(|row| row.0).collect())
+            .u32("b", rows.iter().map(|row| row.1).collect())
+            .i64("c", rows.iter().map(|row| row.2).collect())
+            .fixed_list_f32("d", width, rows.iter().flat_map(|row| vec![f32::from_bits(row.3); width]).collect())
+            .optional_f64("e", rows.iter().map(|row| row.4.map(f64::from_bits)).collect())
+            .bool("f", rows.iter().map(|row| row.5).collect())
+            .optional_utf8("g", rows.iter().map(|row| row.6.clone()))
+            .list_u32("h", rows.iter().map(|row| row.7.clone()).collect())
+            .optional_list_f32("i", rows.iter().map(|row| row.8.map(|list| list.map(f32::from).to_vec())).collect());
+        for (key, value) in &metadata {
+            builder = builder.metadata(key, value);
+        }
+        let table = builder.build().unwrap();
+        let folder = Folder::new();
+        let path = folder.join("table.parquet");
+        let written = write(&path, &table).unwrap();
+        let again = read(&path, Some(written.object)).unwrap();
+        prop_assert_eq!(again.content(), table.content());
+        prop_assert_eq!(again.schema(), table.schema());
+        prop_assert_eq!(again.metadata(), table.metadata());
+        // To the bit, payloads of NaN included, which the content digest takes as one.
+        let bits = |table: &Table| -> Vec<u32> {
+            table.column_fixed_list_f32("d").unwrap().1.iter().map(|value| value.to_bits()).collect()
+        };
+        prop_assert_eq!(bits(&again), bits(&table));
+    }
+}
