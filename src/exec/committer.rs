@@ -56,7 +56,16 @@ fn commit(store: &Store, batch: impl Iterator<Item = Finished>) -> Vec<Committed
     let mut cells = Vec::new();
     let mut staged = Vec::new();
     let mut scratches = Vec::new();
-    for Finished { cell, action, ports, outputs, volatile, scratch, platform } in batch {
+    for Finished {
+        cell,
+        action,
+        ports,
+        outputs,
+        volatile,
+        scratch,
+        platform,
+    } in batch
+    {
         match Staged::check(action, &ports, outputs, volatile, &scratch, platform) {
             Ok(checked) => {
                 cells.push(cell);

@@ -165,6 +165,18 @@ pub enum Event<'a> {
         path: &'a Utf8Path,
         /// What was done.
         copied: Copied,
+        /// Where a file that had the name before is kept.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        kept: Option<&'a Utf8Path>,
+    },
+    /// A copy could not be published.
+    NotPublished {
+        /// The cell that it should show.
+        cell: CellRef<'a>,
+        /// The copy, absolute.
+        path: &'a Utf8Path,
+        /// Why not.
+        failure: &'a Failure,
     },
     /// The person asked to stop.
     Interrupted,
@@ -193,7 +205,12 @@ pub struct Failure {
 impl Failure {
     /// A failure without log.
     pub fn new(blame: Blame, message: impl Into<String>, help: Option<String>) -> Self {
-        Self { blame, message: message.into(), help, tail: Vec::new() }
+        Self {
+            blame,
+            message: message.into(),
+            help,
+            tail: Vec::new(),
+        }
     }
 }
 
@@ -222,6 +239,10 @@ pub struct Summary {
     pub cancelled: usize,
     /// Results that differ from those that the store had.
     pub diverged: usize,
+    /// Published copies that were made, updated or restored.
+    pub published: usize,
+    /// Copies that could not be published.
+    pub unpublished: usize,
     /// How long it took.
     pub seconds: f64,
     /// Whether the person asked to stop.

@@ -6,7 +6,9 @@ use provenir_api::protocol::InputArtifact;
 use serde_json::Value;
 
 use crate::plan::{CellIndex, Input, Plan};
-use crate::store::{Action, ActionInput, ActionKey, Artifact, Committed, KeyEncoder, Store, StoreError, united};
+use crate::store::{
+    Action, ActionInput, ActionKey, Artifact, Committed, KeyEncoder, Store, StoreError, united,
+};
 
 /// Says what cells are once the results of their producers are known.
 pub(super) struct Resolver<'a> {
@@ -44,8 +46,11 @@ impl<'a> Resolver<'a> {
         let plan = self.plan;
         let kind = &plan.stage_of(cell).kind;
         let cell = &plan.cells[cell];
-        let mut revisions: Vec<(&str, u32)> =
-            kind.revisions().iter().map(|revision| (revision.part, revision.number)).collect();
+        let mut revisions: Vec<(&str, u32)> = kind
+            .revisions()
+            .iter()
+            .map(|revision| (revision.part, revision.number))
+            .collect();
         revisions.sort_unstable();
         let mut encoder = KeyEncoder::new(
             kind.name(),
@@ -54,7 +59,11 @@ impl<'a> Resolver<'a> {
             sources.iter().map(|(pointer, digest)| (pointer.as_str(), digest)),
             cell.inputs.len(),
         );
-        let united = united(cell.inputs.iter().map(|input| (input.port, input.source.as_ref())));
+        let united = united(
+            cell.inputs
+                .iter()
+                .map(|input| (input.port, input.source.as_ref())),
+        );
         for input in &cell.inputs {
             encoder.input(
                 input.port,
@@ -71,11 +80,19 @@ impl<'a> Resolver<'a> {
         let sources = self.sources(cell)?;
         let kind = &self.plan.stage_of(cell).kind;
         let cell = &self.plan.cells[cell];
-        let united = united(cell.inputs.iter().map(|input| (input.port, input.source.as_ref())));
+        let united = united(
+            cell.inputs
+                .iter()
+                .map(|input| (input.port, input.source.as_ref())),
+        );
         let inputs = cell.inputs.iter().map(|input| {
             Ok(ActionInput {
                 port: input.port.to_owned(),
-                gathered: input.gathered.iter().map(|(axis, label)| (axis.to_string(), label.clone())).collect(),
+                gathered: input
+                    .gathered
+                    .iter()
+                    .map(|(axis, label)| (axis.to_string(), label.clone()))
+                    .collect(),
                 source: united.contains(input.port).then(|| input.source.to_string()),
                 content: results.artifact(input)?.content,
             })
@@ -103,7 +120,11 @@ impl<'a> Resolver<'a> {
             let artifact = results.artifact(input)?;
             Ok(InputArtifact {
                 port: input.port.to_owned(),
-                labels: input.gathered.iter().map(|(axis, label)| (axis.to_string(), label.clone())).collect(),
+                labels: input
+                    .gathered
+                    .iter()
+                    .map(|(axis, label)| (axis.to_string(), label.clone()))
+                    .collect(),
                 source: input.source.to_string(),
                 path: self.store.layout().object(&artifact.object),
                 object: artifact.object,

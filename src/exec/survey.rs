@@ -58,28 +58,41 @@ impl<'a> Survey<'a> {
         let mut resolver = Resolver::new(plan, store);
         let mut standings: Vec<Standing> = Vec::with_capacity(plan.cells.len());
         for (index, cell) in plan.cells.iter().enumerate() {
-            let uncertain = cell.inputs.iter().find_map(|input| match &standings[input.producer] {
-                Standing::Cached(_) => None,
-                Standing::Due { .. } => Some(input.producer),
-                Standing::Unknown { producer } => Some(*producer),
-            });
+            let uncertain = cell
+                .inputs
+                .iter()
+                .find_map(|input| match &standings[input.producer] {
+                    Standing::Cached(_) => None,
+                    Standing::Due { .. } => Some(input.producer),
+                    Standing::Unknown { producer } => Some(*producer),
+                });
             let standing = match uncertain {
                 Some(producer) => Standing::Unknown { producer },
                 None => {
                     let key = resolver.key(index, &standings)?;
                     if force.contains(&index) {
-                        Standing::Due { key, reason: Due::Forced }
+                        Standing::Due {
+                            key,
+                            reason: Due::Forced,
+                        }
                     } else {
                         match store.lookup(&key)? {
                             Lookup::Hit(result) => Standing::Cached(result),
-                            Lookup::Miss(reason) => Standing::Due { key, reason: Due::Miss(reason) },
+                            Lookup::Miss(reason) => Standing::Due {
+                                key,
+                                reason: Due::Miss(reason),
+                            },
                         }
                     }
                 }
             };
             standings.push(standing);
         }
-        Ok(Self { plan, store, standings })
+        Ok(Self {
+            plan,
+            store,
+            standings,
+        })
     }
 
     /// The action of a cell whose producers' results are all known.
@@ -89,6 +102,9 @@ impl<'a> Survey<'a> {
 
     /// How many cells the store has.
     pub fn cached(&self) -> usize {
-        self.standings.iter().filter(|standing| matches!(standing, Standing::Cached(_))).count()
+        self.standings
+            .iter()
+            .filter(|standing| matches!(standing, Standing::Cached(_)))
+            .count()
     }
 }

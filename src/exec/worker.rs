@@ -126,9 +126,12 @@ impl Worker {
             // A Ctrl-C at the terminal reaches the command alone, which then decides what becomes of its workers.
             .process_group(0)
             .spawn()
-            .map_err(|error| WorkerError::Start { path: program.path.clone(), reason: error.to_string() })?;
+            .map_err(|error| WorkerError::Start {
+                path: program.path.clone(),
+                reason: error.to_string(),
+            })?;
         let input = child.stdin.take();
-        let (done, stderr_done) = mpsc::channel();
+        let (done, stderr_done) = mpsc::channel::<()>();
         if let Some(stderr) = child.stderr.take() {
             let signals = signals.clone();
             thread::spawn(move || {

@@ -7,9 +7,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::Digest;
 use provenir_api::port::OutputPort;
 use provenir_api::protocol::OutputArtifact;
+use serde::Serialize;
 
 use super::durable::{make_folder, rename_new, sync, unique};
-use super::lookup::stat;
+use super::lookup::{is_intact, stat};
 use super::result::ActionResult;
 use super::row::Row;
 use super::{Action, ActionKey, Artifact, Committed, Store, StoreError};
@@ -32,7 +33,8 @@ pub struct Commit {
 }
 
 /// How a result relates to what the store had.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The store had no result of the action.
     New,
@@ -236,7 +238,7 @@ impl Store {
             folders.insert(folder.to_owned());
             if !rename_new(file, &path).map_err(failed())? {
                 // An object of that name has these bytes, unless somebody changed it.
-                if stat(&path)?.is_none_or(|found| found.size != artifact.size) {
+                if !is_intact(&path, artifact)? {
                     fs_err::rename(file, &path).map_err(failed())?;
                 }
             }

@@ -50,10 +50,10 @@ pub enum StoreError {
     /// A worker handed over something that is not what it announced.
     #[error("the outputs of a cell are not what its worker announced: {0}")]
     Outputs(String),
-    /// A file stands where a copy of an output should be published, and Provenir did not write it.
-    #[error("`{path}` exists and was not written by Provenir")]
-    Foreign {
-        /// The file.
+    /// A folder stands where a copy of an output should be published.
+    #[error("cannot publish as `{path}`: a folder has that name")]
+    FolderInTheWay {
+        /// The folder.
         path: Utf8PathBuf,
     },
 }
@@ -91,7 +91,7 @@ impl StoreError {
                 Some("run the pipeline that made it: what is damaged or missing is computed again")
             }
             Self::Outputs(_) => None,
-            Self::Foreign { .. } => Some("move it away, or publish under another name"),
+            Self::FolderInTheWay { .. } => Some("move the folder away, or publish under another name"),
         }
     }
 }

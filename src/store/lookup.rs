@@ -157,7 +157,8 @@ pub(super) fn stat(path: &Utf8Path) -> Result<Option<Stamp>, StoreError> {
     }
 }
 
-fn is_intact(path: &Utf8Path, artifact: &Artifact) -> Result<bool, StoreError> {
+/// Whether a file has an artifact's bytes.
+pub(super) fn is_intact(path: &Utf8Path, artifact: &Artifact) -> Result<bool, StoreError> {
     let (found, size) = hash_file(path).map_err(StoreError::io("cannot read an object"))?;
     Ok(found == artifact.object && size == artifact.size)
 }

@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::Digest;
 use serde::{Deserialize, Serialize};
 
-use super::durable::{replace, unique};
+use super::durable::{rename_new, replace, unique};
 use super::hash::hash_file;
 use super::stamp::Stamp;
 use super::{ActionKey, Artifact, Store, StoreError};
@@ -49,64 +49,69 @@ pub enum Copied {
     RestoredMissing,
     /// Somebody had altered it.
     RestoredAltered,
+    /// Somebody else's file was there, which is kept under another name.
+    Displaced,
 }
 
 impl Store {
     /// Makes the file at `path` (absolute) a copy of an artifact. Reads neither where both are as they were left. A
-    /// file there that Provenir did not write is an error and stays as it is.
+    /// file there that Provenir did not write is never overwritten: it is kept beside the copy, under the name that is
+    /// returned.
     pub fn publish(
         &self,
         path: &Utf8Path,
         artifact: &Artifact,
         key: ActionKey,
         cell: &str,
-    ) -> Result<Copied, StoreError> {
+    ) -> Result<(Copied, Option<Utf8PathBuf>), StoreError> {
         let failed = || StoreError::io("cannot publish");
         let memo = self.publication(path)?;
         let current = match fs_err::symlink_metadata(path) {
-            Ok(metadata) if metadata.is_file() => Some(Stamp::of(&metadata)),
-            Ok(_) => {
-                return Err(StoreError::Foreign {
+            Ok(metadata) if metadata.is_dir() => {
+                return Err(StoreError::FolderInTheWay {
                     path: path.to_owned(),
                 });
             }
+            Ok(metadata) => Some((Stamp::of(&metadata), metadata.is_file())),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(failed()(error)),
         };
         let same_object = memo.as_ref().is_some_and(|memo| memo.object == artifact.object);
-        let done = match (&memo, current) {
+        let copied = match (&memo, current) {
             (None, None) => Copied::New,
             (Some(_), None) if same_object => Copied::RestoredMissing,
             (Some(_), None) => Copied::Updated,
-            (Some(memo), Some(current)) if memo.stamp == current => {
+            (Some(memo), Some((stamp, _))) if memo.stamp == stamp => {
                 if same_object {
-                    return Ok(Copied::Unchanged);
+                    return Ok((Copied::Unchanged, None));
                 }
                 Copied::Updated
             }
-            (memo, Some(current)) => {
+            // A link, a pipe or the like: not even opened.
+            (_, Some((_, false))) => Copied::Displaced,
+            (memo, Some((stamp, true))) => {
                 let (found, _) = hash_file(path).map_err(failed())?;
                 if found == artifact.object {
-                    self.remember(path, artifact, key, cell, current)?;
-                    return Ok(Copied::Unchanged);
+                    self.remember(path, artifact, key, cell, stamp)?;
+                    return Ok((Copied::Unchanged, None));
                 }
                 match memo {
                     Some(_) if same_object => Copied::RestoredAltered,
                     Some(_) => Copied::Updated,
                     // Nothing is remembered of it, but its bytes are those of an artifact: a copy that was moved here.
                     None if self.layout().object(&found).exists() => Copied::Updated,
-                    None => {
-                        return Err(StoreError::Foreign {
-                            path: path.to_owned(),
-                        });
-                    }
+                    None => Copied::Displaced,
                 }
             }
+        };
+        let kept = match copied {
+            Copied::Displaced => Some(set_aside(path).map_err(failed())?),
+            _ => None,
         };
         self.copy(path, artifact)?;
         let stamp = Stamp::of(&fs_err::symlink_metadata(path).map_err(failed())?);
         self.remember(path, artifact, key, cell, stamp)?;
-        Ok(done)
+        Ok((copied, kept))
     }
 
     /// What is known of the copy at a path.
@@ -187,6 +192,23 @@ impl Store {
             fs_err::remove_file(&hidden).ok();
         }
         published
+    }
+}
+
+/// Gives a file another name in its folder, and returns that.
+fn set_aside(path: &Utf8Path) -> io::Result<Utf8PathBuf> {
+    let mut number = 1;
+    loop {
+        let suffix = if number == 1 {
+            String::new()
+        } else {
+            format!("-{number}")
+        };
+        let aside = Utf8PathBuf::from(format!("{path}.orig{suffix}"));
+        if rename_new(path, &aside)? {
+            return Ok(aside);
+        }
+        number += 1;
     }
 }
 

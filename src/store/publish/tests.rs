@@ -29,6 +29,10 @@ impl Fixture {
     }
 
     fn publish(&self, text: &str) -> Result<Copied, StoreError> {
+        Ok(self.publish_and_keep(text)?.0)
+    }
+
+    fn publish_and_keep(&self, text: &str) -> Result<(Copied, Option<Utf8PathBuf>), StoreError> {
         self.store
             .publish(&self.path, &self.artifact(text), action(1).key(), "figure")
     }
@@ -60,13 +64,28 @@ fn a_copy_is_made_left_alone_updated_and_restored() {
 #[test]
 fn a_file_of_somebody_else_is_never_overwritten() {
     let fixture = Fixture::new();
-    fs_err::create_dir_all(fixture.path.parent().unwrap()).unwrap();
-    fs_err::write(&fixture.path, "precious").unwrap();
-    assert!(matches!(fixture.publish("one"), Err(StoreError::Foreign { .. })));
-    assert_eq!(fixture.read(), "precious");
+    let folder = fixture.path.parent().unwrap();
+    fs_err::create_dir_all(folder).unwrap();
+    for (text, name) in [("precious", "figure.txt.orig"), ("too", "figure.txt.orig-2")] {
+        fs_err::write(&fixture.path, text).unwrap();
+        let kept = folder.join(name);
+        assert_eq!(
+            fixture.publish_and_keep("one").unwrap(),
+            (Copied::Displaced, Some(kept.clone()))
+        );
+        assert_eq!(fs_err::read_to_string(kept).unwrap(), text);
+        assert_eq!(fixture.read(), "one");
+        fs_err::remove_dir_all(fixture.store.layout().published()).unwrap();
+    }
     fs_err::remove_file(&fixture.path).unwrap();
     std::os::unix::fs::symlink("elsewhere", &fixture.path).unwrap();
-    assert!(matches!(fixture.publish("one"), Err(StoreError::Foreign { .. })));
+    assert_eq!(fixture.publish("one").unwrap(), Copied::Displaced);
+    fs_err::remove_file(&fixture.path).unwrap();
+    fs_err::create_dir(&fixture.path).unwrap();
+    assert!(matches!(
+        fixture.publish("one"),
+        Err(StoreError::FolderInTheWay { .. })
+    ));
 }
 
 #[test]
