@@ -1,5 +1,30 @@
-//! A manifest expanded over its axes: the graph of cells that a run works through.
+//! Plans: manifests expanded over their axes to the graph of cells that a run works through.
+//!
+//! * `model`: [`Plan`], its stages and cells.
+//! * `key`: what identifies an action.
+//! * `graph`: what the names in a manifest refer to, and the order of the stages.
+//! * `flow`, `axes`: which axes each stage varies over, and which cells are excluded.
+//! * `template`, `parameters`, `sources`: parameters at each point of the axes they name, and the files they name.
+//! * `schemas`: the columns that arrive at each port.
+//! * `layout`, `links`, `expand`: cells and what they take.
+//! * `publish`: named copies of outputs.
 
+mod axes;
+mod expand;
+mod flow;
+mod graph;
+mod key;
+mod layout;
+mod links;
 mod model;
+mod parameters;
+mod publish;
+mod schemas;
+mod sources;
+mod template;
 
-pub use model::{Cell, CellIndex, Input, Plan, Publish, Stage};
+pub use key::{Action, ActionInput, DOMAIN};
+pub use model::{Cell, CellIndex, Input, Plan, Publish, Stage, StageInput};
+
+pub(crate) use expand::expand;
+pub(crate) use sources::cause;

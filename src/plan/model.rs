@@ -1,7 +1,11 @@
+use std::fmt;
 use std::sync::Arc;
 
 use camino::Utf8PathBuf;
-use provenir_api::{AnyKind, Label, Resolved};
+use provenir_api::{AnyKind, Label, Resolved, Source};
+use serde_json::Value;
+
+use crate::manifest::Diagnostics;
 
 /// Position of a cell in [`Plan::cells`].
 pub type CellIndex = usize;
@@ -21,6 +25,10 @@ pub struct Plan {
     pub stages: Vec<Stage>,
     /// In topological order, stage by stage.
     pub cells: Vec<Cell>,
+    /// The manifest after `extends`, the profile and the command line, in the language of manifests.
+    pub resolved: Value,
+    /// What is odd, but keeps nothing from running.
+    pub warnings: Diagnostics,
 }
 
 /// A node of the manifest's graph.
@@ -31,8 +39,29 @@ pub struct Stage {
     pub kind: Arc<dyn AnyKind>,
     /// Axes that it varies over, in the manifest's order.
     pub axes: Vec<Arc<str>>,
+    /// What is wired to its ports, in the kind's order of ports.
+    pub inputs: Vec<StageInput>,
+    /// Whether some input of it is true but not repeatable (a volatile port, or whatever lies downstream of one).
+    pub volatile: bool,
     /// Its cells in [`Plan::cells`].
     pub cells: std::ops::Range<CellIndex>,
+}
+
+/// One producer at a port of a stage.
+#[derive(Clone, Debug)]
+pub struct StageInput {
+    /// The consumer's port.
+    pub port: &'static str,
+    /// Position of the producer in [`Plan::stages`].
+    pub producer: usize,
+    /// The producer's output port.
+    pub output: &'static str,
+    /// Axes that only the producer has, gathered here; sorted by name.
+    pub gathered: Vec<Arc<str>>,
+    /// The slice of the producer that is taken.
+    pub at: Vec<(Arc<str>, Label)>,
+    /// As in [`Input::source`].
+    pub source: Arc<str>,
 }
 
 /// One stage at one point of its axes: the unit that is keyed, cached and recorded.
@@ -60,8 +89,9 @@ pub struct Input {
     /// The producer's output port.
     pub output: &'static str,
     /// Values of the axes gathered at a `many` port, sorted by axis name.
-    pub gathered: Vec<(Arc<str>, Label)>,
-    /// How the manifest names the producer: `stage` or `stage.port`.
+    pub gathered: Arc<[(Arc<str>, Label)]>,
+    /// In a union, what the manifest calls this member: its `as`, or else `stage` or `stage.port` as written. A port
+    /// that takes one producer names it after itself, so that renaming a stage changes nothing.
     pub source: Arc<str>,
 }
 
@@ -82,17 +112,24 @@ impl Plan {
         if stage.axes.is_empty() {
             return stage.name.clone();
         }
-        let labels: Vec<String> = stage
-            .axes
-            .iter()
-            .zip(&cell.labels)
-            .map(|(axis, label)| format!("{axis}={label}"))
-            .collect();
-        format!("{}[{}]", stage.name, labels.join(", "))
+        format!("{}[{}]", stage.name, point(stage.axes.iter().zip(&cell.labels)))
+    }
+
+    /// The absolute path of a source file.
+    pub fn source_path(&self, source: &Source) -> Utf8PathBuf {
+        self.folder.join(&source.path)
     }
 
     /// The stage of a cell.
     pub fn stage_of(&self, cell: CellIndex) -> &Stage {
         &self.stages[self.cells[cell].stage]
     }
+}
+
+/// A point of axes for people: `epsilon=0.1, method=rbc`.
+pub(crate) fn point<'a, A: fmt::Display + 'a>(labels: impl Iterator<Item = (A, &'a Label)>) -> String {
+    labels
+        .map(|(axis, label)| format!("{axis}={label}"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -1,1 +1,43 @@
-//! Ensembles of multilayer perceptrons on LibTorch
+//! Ensembles of multilayer perceptrons on LibTorch.
+//!
+//! * [`Shape`]: what a network looks like.
+//! * [`Ensemble`]: K networks of one shape in one tensor, their initialisation, and their layers as a policy's.
+//! * [`Forward`], [`Backward`]: batched passes with preallocated buffers and a hand-written gradient.
+//! * [`select_rows`]: minibatches out of a data set.
+//! * [`squared_error`]: the loss of behaviour cloning.
+//! * [`Adam`]: the optimiser, with state that can be saved, a learning rate for each network and gradient clipping.
+//! * [`Schedule`]: how the learning rate changes.
+//! * [`device`]: where to compute, and why not there.
+//!
+//! **Shapes.** K networks (`members`), B samples (`rows`): inputs `[K, B, in]`, weights `[K, in, out]`, biases
+//! `[K, 1, out]`. Everything that is learnt lies in one tensor `[K, P]`, and so do its gradient and Adam's moments: the
+//! optimiser is a few operations, whatever the number of layers and networks.
+//!
+//! **Determinism.** Invariant: nothing here draws from LibTorch's process-wide generator; initial weights come from
+//! [`provenir_random::Stream`]s. With one thread within an operation, results are the same to the bit on one machine,
+//! whatever else runs.
+
+#![expect(
+    clippy::cast_possible_wrap,
+    reason = "LibTorch counts in i64, and no tensor has 2^63 of anything"
+)]
+
+mod adam;
+mod cuda;
+pub mod device;
+mod ensemble;
+mod error;
+mod loss;
+mod passes;
+mod schedule;
+mod shape;
+#[cfg(test)]
+mod testing;
+
+pub use adam::{Adam, AdamSettings};
+pub use ensemble::{Ensemble, Gradient};
+pub use error::NnError;
+pub use loss::squared_error;
+pub use passes::{Backward, Forward, select_rows};
+pub use schedule::Schedule;
+pub use shape::Shape;

@@ -1,0 +1,122 @@
+//! The forms that an input is written in.
+
+use super::diagnostic::Report;
+use super::model::{InputDecl, InputItem, Spanned};
+use super::node::{Data, Entry, Node, clip};
+use super::read::{expect_label, expect_table, expect_text, known_keys};
+use super::source::Span;
+
+/// Reads what is wired to a port: `"stage"`, `"stage.port"`, `{ stage = …, port = …, at = {…}, as = … }`, or a list of
+/// those.
+pub(crate) fn read_input(port: &str, entry: &Entry, report: &mut Report) -> Option<InputDecl> {
+    let (list, nodes) = match &entry.node.data {
+        Data::Array(items) => (true, items.as_slice()),
+        _ => (false, std::slice::from_ref(&entry.node)),
+    };
+    if nodes.is_empty() {
+        report
+            .error(entry.node.span, format!("input `{}` unites no stage", clip(port)))
+            .help("name at least one stage, or leave the input out");
+        return None;
+    }
+    let mut items = Vec::new();
+    for node in nodes {
+        items.push(read_item(node, report)?);
+    }
+    Some(InputDecl {
+        port: Spanned::new(port.to_owned(), entry.key),
+        span: entry.node.span,
+        list,
+        items,
+    })
+}
+
+fn read_item(node: &Node, report: &mut Report) -> Option<InputItem> {
+    const LENGTH: usize = 100;
+    if let Some(text) = node.as_text() {
+        let (stage, port) = reference(text, node.span, report);
+        return Some(InputItem {
+            span: node.span,
+            stage,
+            port,
+            at: Vec::new(),
+            name: None,
+        });
+    }
+    if !matches!(node.data, Data::Invalid | Data::Table(_)) {
+        report.error(
+            node.span,
+            format!(
+                "an input is \"stage\", \"stage.port\", a table or a list of those, not {}",
+                node.described()
+            ),
+        );
+        return None;
+    }
+    let table = expect_table(node, "an input", report)?;
+    known_keys(table, "key of an input", &["stage", "port", "at", "as"], report);
+    let Some(entry) = table.get("stage") else {
+        report.error(node.span, "the input does not name its `stage`");
+        return None;
+    };
+    let text = expect_text(&entry.node, "`stage`", report)?;
+    let (stage, mut port) = reference(text, entry.node.span, report);
+    if let Some(entry) = table.get("port") {
+        let text = expect_text(&entry.node, "`port`", report)?;
+        if port.is_some() {
+            report.error(entry.node.span, "the input names its port twice");
+        }
+        port = Some(Spanned::new(text.to_owned(), entry.node.span));
+    }
+    let mut at = Vec::new();
+    if let Some(entry) = table.get("at")
+        && let Some(table) = expect_table(&entry.node, "`at`", report)
+    {
+        for (axis, entry) in table {
+            if let Some(label) = expect_label(&entry.node, report) {
+                at.push((
+                    Spanned::new(axis.clone(), entry.key),
+                    Spanned::new(label, entry.node.span),
+                ));
+            }
+        }
+    }
+    let mut name = None;
+    if let Some(entry) = table.get("as")
+        && let Some(text) = expect_text(&entry.node, "`as`", report)
+    {
+        if text.is_empty() || text.len() > LENGTH || text.chars().any(char::is_control) {
+            report.error(
+                entry.node.span,
+                format!("the name of a source has 1 to {LENGTH} bytes and no control characters"),
+            );
+        }
+        name = Some(Spanned::new(text.to_owned(), entry.node.span));
+    }
+    Some(InputItem {
+        span: node.span,
+        stage,
+        port,
+        at,
+        name,
+    })
+}
+
+/// Splits `stage` or `stage.port`.
+fn reference(text: &str, span: Span, report: &mut Report) -> (Spanned<String>, Option<Spanned<String>>) {
+    match text.split_once('.') {
+        None => (Spanned::new(text.to_owned(), span), None),
+        Some((stage, port)) => {
+            // In a plain string every character stands for itself, after the opening quote.
+            let inner = report.sources.slice(span);
+            let plain = inner.len() == text.len() + 2;
+            let place = |offset: usize, length: usize| {
+                if plain { span.part(offset + 1, length) } else { span }
+            };
+            (
+                Spanned::new(stage.to_owned(), place(0, stage.len())),
+                Some(Spanned::new(port.to_owned(), place(stage.len() + 1, port.len()))),
+            )
+        }
+    }
+}

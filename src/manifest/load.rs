@@ -1,0 +1,214 @@
+//! From a path to a plan.
+
+use std::io::Read as _;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use fs_err as fs;
+
+use super::diagnostic::{Diagnostics, Report};
+use super::layers::{Overrides, apply};
+use super::model::Manifest;
+use super::node::{Data, Entry, Node, Table, merge_entry, parse_document};
+use super::source::{Origin, Sources, Span};
+use crate::plan::{self, Plan};
+use crate::registry::Registry;
+
+/// The version of the language that is read here.
+pub const FORMAT: i64 = 1;
+/// Longest manifest, in bytes.
+pub const SIZE_LIMIT: u64 = 4 << 20;
+/// Longest chain of manifests that extend one another.
+const EXTENDS_LIMIT: usize = 16;
+
+/// Reads a manifest with what it extends, lays the profile and the command line's settings over it, checks
+/// everything, and expands it over its axes.
+///
+/// Everything that is wrong is returned together. What is merely odd is in [`Plan::warnings`].
+pub fn load(path: &Utf8Path, registry: &Registry, overrides: &Overrides) -> Result<Plan, Diagnostics> {
+    let mut report = Report::new(Sources::default());
+    let Some(read) = read(path, overrides, &mut report) else {
+        return Err(report.finish());
+    };
+    plan::expand(read, registry, report)
+}
+
+/// A manifest that was read, with problems in the report or without.
+pub(crate) struct Read {
+    pub(crate) manifest: Manifest,
+    /// Everything merged, as it is recorded with a run.
+    pub(crate) resolved: Node,
+    /// The manifest, absolute.
+    pub(crate) path: Utf8PathBuf,
+}
+
+fn read(path: &Utf8Path, overrides: &Overrides, report: &mut Report) -> Option<Read> {
+    let (source, table) = read_file(path, None, report)?;
+    let absolute = std::path::absolute(path.as_std_path())
+        .ok()
+        .and_then(|path| Utf8PathBuf::from_path_buf(path).ok());
+    let Some(absolute) = absolute else {
+        report.error(Sources::start(source), "the path of the working folder is not valid UTF-8");
+        return None;
+    };
+    let layers = with_bases(path, source, table, report)?;
+    let root = Sources::start(source);
+    let (manifest, table) = apply(layers, root, overrides, report);
+    Some(Read {
+        manifest,
+        resolved: Node::table(table, root),
+        path: absolute,
+    })
+}
+
+/// Reads one file and checks its format version. `extended` is the place that names it, where another manifest does.
+fn read_file(path: &Utf8Path, extended: Option<Span>, report: &mut Report) -> Option<(u32, Table)> {
+    let origin = Origin::File(path.to_owned());
+    let text = match read_text(path) {
+        Ok(text) => text,
+        Err(message) => {
+            let span = extended.unwrap_or_else(|| Sources::start(report.sources.add(origin, String::new())));
+            report.error(span, message);
+            return None;
+        }
+    };
+    let source = report.sources.add(origin, text.clone());
+    if text.trim_start_matches('\u{feff}').trim().is_empty() {
+        report
+            .error(Sources::start(source), "the manifest is empty")
+            .help("`provenir init` writes one to begin with");
+        return None;
+    }
+    let table = parse_document(source, &text, report)?;
+    check_format(&table, source, report).then_some((source, table))
+}
+
+/// Whether the rest of the manifest can be understood.
+fn check_format(table: &Table, source: u32, report: &mut Report) -> bool {
+    match table.get("format").map(|entry| (&entry.node.data, entry.node.span)) {
+        None => {
+            report
+                .error(Sources::start(source), "the manifest does not say its format")
+                .help(format!("add `format = {FORMAT}` at the top"));
+            true
+        }
+        Some((Data::Integer(FORMAT), _)) => true,
+        Some((Data::Integer(version), span)) if *version > FORMAT => {
+            report
+                .error(
+                    span,
+                    format!("the manifest has format {version}; this version of provenir reads format {FORMAT}"),
+                )
+                .help("install a newer provenir");
+            false
+        }
+        Some((_, span)) => {
+            report.error(span, format!("`format` is {FORMAT}"));
+            true
+        }
+    }
+}
+
+/// The text of a manifest, or why there is none.
+fn read_text(path: &Utf8Path) -> Result<String, String> {
+    let said = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("there is no file `{path}`"),
+        _ => format!("`{path}` cannot be read: {}", crate::plan::cause(&error)),
+    };
+    // Opening a pipe would wait for its writer.
+    let metadata = fs::metadata(path).map_err(said)?;
+    if !metadata.is_file() {
+        return Err(format!("`{path}` is not a file"));
+    }
+    let too_long = |size: u64| {
+        format!(
+            "`{path}` has {size} bytes or more; a manifest has at most {SIZE_LIMIT} ({} MiB)",
+            SIZE_LIMIT >> 20
+        )
+    };
+    if metadata.len() > SIZE_LIMIT {
+        return Err(too_long(metadata.len()));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(SIZE_LIMIT + 1).read_to_end(&mut bytes))
+        .map_err(said)?;
+    if bytes.len() as u64 > SIZE_LIMIT {
+        return Err(too_long(bytes.len() as u64));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let offset = error.utf8_error().valid_up_to();
+        let line = 1 + error.as_bytes()[..offset].iter().filter(|byte| **byte == b'\n').count();
+        format!("`{path}` is not a manifest: it is not UTF-8 text (byte {offset}, line {line})")
+    })
+}
+
+/// The manifest and what it extends, from the deepest base up.
+fn with_bases(path: &Utf8Path, source: u32, table: Table, report: &mut Report) -> Option<Vec<Table>> {
+    let mut layers = vec![table];
+    let mut current = path.to_owned();
+    // What a message shows, and what identifies the file.
+    let mut chain = vec![(current.clone(), fs::canonicalize(&current).ok())];
+    let mut complete = true;
+    let mut source = source;
+    while let Some(entry) = layers.last().and_then(|table| table.get("extends")) {
+        let span = entry.node.span;
+        let Some(base) = super::read::expect_text(&entry.node, "`extends`", report) else {
+            complete = false;
+            break;
+        };
+        let base = current.parent().unwrap_or(Utf8Path::new("")).join(base);
+        let identity = fs::canonicalize(&base).ok();
+        let known = chain.iter().position(|(_, known)| identity.is_some() && *known == identity);
+        chain.push((base.clone(), identity));
+        if let Some(first) = known {
+            let names: Vec<&str> = chain[first..].iter().map(|(path, _)| path.as_str()).collect();
+            report.error(span, format!("a manifest extends itself: {}", names.join(" → ")));
+            return None;
+        }
+        if chain.len() > EXTENDS_LIMIT {
+            report.error(span, format!("more than {EXTENDS_LIMIT} manifests extend one another"));
+            return None;
+        }
+        let Some((id, table)) = read_file(&base, Some(span), report) else {
+            complete = false;
+            break;
+        };
+        source = id;
+        layers.push(table);
+        current = base;
+    }
+    let _ = source;
+    layers.reverse();
+    complete.then_some(layers)
+}
+
+/// Lays a manifest over another. What is wired to a port is replaced as a whole: half of one input is no input.
+pub(super) fn merge(base: &mut Table, over: Table) {
+    for (key, mut entry) in over {
+        if key == "stages"
+            && let Some(stages) = entry.node.as_table_mut()
+            && let Some(base_stages) = base.get_mut("stages").and_then(|entry| entry.node.as_table_mut())
+        {
+            for (name, stage) in stages.iter_mut() {
+                let inputs = stage.node.as_table().and_then(|stage| stage.get("inputs"));
+                let base_inputs = base_stages
+                    .get_mut(name)
+                    .and_then(|stage| stage.node.as_table_mut()?.get_mut("inputs")?.node.as_table_mut());
+                if let (Some(inputs), Some(base_inputs)) = (inputs, base_inputs) {
+                    for port in inputs.node.as_table().into_iter().flatten().map(|(port, _)| port) {
+                        base_inputs.shift_remove(port);
+                    }
+                }
+            }
+        }
+        merge_entry(base, key, entry);
+    }
+}
+
+/// An entry whose key and value have one place.
+pub(super) fn entry(node: Node) -> Entry {
+    Entry {
+        key: node.span,
+        node,
+    }
+}

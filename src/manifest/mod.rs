@@ -1,0 +1,38 @@
+//! Manifests: TOML files that declare pipelines.
+//!
+//! [`load`] reads one and expands it to a [`Plan`](crate::plan::Plan), or says everything that is wrong with it, each
+//! with its place. The stations on the way, a module each:
+//!
+//! * `source`: the texts, and places in them; an option of the command line is a text like a file.
+//! * `node`: TOML values that know their place.
+//! * `load`: files, `extends`.
+//! * `layers`: a profile, `--set` and `--axis` laid over the manifest, as TOML over TOML, so that what is recorded with
+//!   a run is again a manifest.
+//! * `read`, `inputs`: the merged TOML becomes a `model::Manifest`: known keys, right types.
+//! * `diagnostic`, `render`: what is wrong, for programs and for people.
+//! * `language`: the JSON Schema of manifests.
+//!
+//! Invariant: a manifest is hostile until it was read. Sizes, depths and counts are bounded, and no message shows a
+//! control character.
+
+mod diagnostic;
+mod inputs;
+mod layers;
+mod load;
+mod model;
+mod node;
+mod read;
+mod render;
+mod source;
+
+pub use diagnostic::{Diagnostics, Entry, Severity};
+pub use layers::Overrides;
+pub use load::{FORMAT, SIZE_LIMIT, load};
+
+pub(crate) use diagnostic::{Report, shortened};
+pub(crate) use load::Read;
+pub(crate) use model::{
+    Axis, AxisValue, InputDecl, InputItem, Manifest, Params, PublishDecl, Selector, Spanned, StageDecl,
+};
+pub(crate) use node::{Data, Node, clip};
+pub(crate) use source::Span;

@@ -1,0 +1,140 @@
+//! A manifest whose shape has been checked: every table has only known keys of the right type. What the names in it
+//! refer to is the plan's to find out.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use provenir_api::{Label, Resources};
+
+use super::node::Node;
+use super::source::Span;
+
+/// A value and its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Spanned<T> {
+    pub(crate) value: T,
+    pub(crate) span: Span,
+}
+
+impl<T> Spanned<T> {
+    pub(crate) fn new(value: T, span: Span) -> Self {
+        Self { value, span }
+    }
+}
+
+/// A pipeline after `extends`, the profile and the command line.
+#[derive(Debug)]
+pub(crate) struct Manifest {
+    pub(crate) name: String,
+    pub(crate) axes: IndexMap<Arc<str>, Axis>,
+    pub(crate) exclude: Vec<Selector>,
+    pub(crate) stages: IndexMap<Arc<str>, StageDecl>,
+    pub(crate) only: Vec<Spanned<String>>,
+}
+
+/// A named list of values.
+#[derive(Debug)]
+pub(crate) struct Axis {
+    /// Where its name is written.
+    pub(crate) key: Span,
+    /// Its values; none only where a problem with it was reported.
+    pub(crate) values: Vec<AxisValue>,
+    /// Labels that it has elsewhere: in another profile, or before the profile or the command line replaced it. A
+    /// `where` or `exclude` may name them; they match nothing.
+    pub(crate) inactive: Vec<Label>,
+}
+
+/// A value of an axis.
+#[derive(Debug)]
+pub(crate) struct AxisValue {
+    pub(crate) label: Label,
+    pub(crate) node: Node,
+}
+
+/// Points of the axes that it names: those that have, on each, one of its values.
+#[derive(Debug)]
+pub(crate) struct Selector {
+    pub(crate) span: Span,
+    pub(crate) axes: Vec<(Spanned<String>, Vec<Spanned<Label>>)>,
+}
+
+/// A stage as declared.
+#[derive(Debug)]
+pub(crate) struct StageDecl {
+    /// Where its name is written.
+    pub(crate) key: Span,
+    /// Absent only where that was reported.
+    pub(crate) kind: Option<Spanned<String>>,
+    pub(crate) inputs: Vec<InputDecl>,
+    pub(crate) params: Option<Params>,
+    pub(crate) over: Vec<Spanned<String>>,
+    pub(crate) overrides: Vec<Override>,
+    pub(crate) exclude: Vec<Selector>,
+    pub(crate) publish: Vec<PublishDecl>,
+    pub(crate) resources: ResourcesDecl,
+}
+
+/// A `params` table and where its key is written.
+#[derive(Clone, Debug)]
+pub(crate) struct Params {
+    pub(crate) key: Span,
+    pub(crate) node: Node,
+}
+
+/// Parameters that win where the axes match.
+#[derive(Debug)]
+pub(crate) struct Override {
+    pub(crate) matching: Selector,
+    pub(crate) params: Params,
+}
+
+/// What is wired to a port.
+#[derive(Debug)]
+pub(crate) struct InputDecl {
+    pub(crate) port: Spanned<String>,
+    /// The place of the whole value.
+    pub(crate) span: Span,
+    /// Whether it was written as a list.
+    pub(crate) list: bool,
+    pub(crate) items: Vec<InputItem>,
+}
+
+/// A producer at a port.
+#[derive(Debug)]
+pub(crate) struct InputItem {
+    pub(crate) span: Span,
+    pub(crate) stage: Spanned<String>,
+    pub(crate) port: Option<Spanned<String>>,
+    /// The slice that is taken.
+    pub(crate) at: Vec<(Spanned<String>, Spanned<Label>)>,
+    /// The name given to it in a union.
+    pub(crate) name: Option<Spanned<String>>,
+}
+
+/// A named copy of an output.
+#[derive(Debug)]
+pub(crate) struct PublishDecl {
+    pub(crate) port: Spanned<String>,
+    pub(crate) path: Spanned<String>,
+}
+
+/// Resources that replace the kind's own estimate.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ResourcesDecl {
+    cores: Option<u32>,
+    memory: Option<u64>,
+}
+
+impl ResourcesDecl {
+    pub(crate) fn new(cores: Option<u32>, memory: Option<u64>) -> Self {
+        Self { cores, memory }
+    }
+
+    /// The kind's estimate, with what the manifest says in its place.
+    pub(crate) fn apply(self, estimate: Resources) -> Resources {
+        Resources {
+            cores: self.cores.unwrap_or(estimate.cores),
+            memory: self.memory.unwrap_or(estimate.memory),
+        }
+    }
+}

@@ -1,0 +1,443 @@
+//! From merged TOML to a [`Manifest`]: known keys, right types, well-formed names.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use provenir_api::Label;
+
+use super::diagnostic::Report;
+use super::inputs::read_input;
+use super::model::{
+    Axis, AxisValue, Manifest, Override, Params, PublishDecl, ResourcesDecl, Selector, Spanned, StageDecl,
+};
+use super::node::{Data, Entry, Node, Table, clip};
+use super::source::Span;
+
+/// Most stages of a manifest.
+const STAGES: usize = 100_000;
+/// Longest label of an axis value, in bytes.
+const LABEL: usize = 200;
+/// Names that `${…}` gives another meaning, or that the column of a union has.
+const RESERVED: [&str; 3] = ["stage", "pipeline", "source"];
+
+/// Reads the root table of a manifest, after everything was merged into it. `root` is the place of the whole.
+pub(crate) fn read_manifest(table: &Table, root: Span, report: &mut Report) -> Manifest {
+    const KEYS: [&str; 7] = ["format", "extends", "pipeline", "axes", "exclude", "stages", "profiles"];
+    known_keys(table, "key of a manifest", &KEYS, report);
+    let name = read_pipeline(table, root, report);
+    let mut axes = IndexMap::new();
+    if let Some(entry) = table.get("axes")
+        && let Some(declared) = expect_table(&entry.node, "`axes`", report)
+    {
+        for (name, entry) in declared {
+            check_name(name, entry.key, "axis", report);
+            if RESERVED.contains(&name.as_str()) {
+                report
+                    .error(entry.key, format!("an axis cannot be called `{name}`"))
+                    .help(format!("`{name}` has a meaning of its own; rename the axis"));
+            }
+            axes.insert(Arc::from(name.as_str()), read_axis(name, entry, report));
+        }
+    }
+    let mut stages = IndexMap::new();
+    match table.get("stages") {
+        Some(entry) => {
+            if let Some(declared) = expect_table(&entry.node, "`stages`", report) {
+                if declared.len() > STAGES {
+                    let count = declared.len();
+                    report.error(entry.key, format!("{count} stages are more than the limit of {STAGES}"));
+                }
+                for (name, entry) in declared.iter().take(STAGES) {
+                    check_name(name, entry.key, "stage", report);
+                    if let Some(stage) = read_stage(name, entry, report) {
+                        stages.insert(Arc::from(name.as_str()), stage);
+                    }
+                }
+                if declared.is_empty() {
+                    report.error(entry.key, "a pipeline needs at least one stage");
+                }
+            }
+        }
+        None => {
+            report
+                .error(root, "the manifest declares no stages")
+                .help("add a table `[stages.NAME]` with a `kind`");
+        }
+    }
+    Manifest {
+        name,
+        axes,
+        exclude: read_selectors(table.get("exclude"), "exclude", report),
+        stages,
+        only: Vec::new(),
+    }
+}
+
+fn read_pipeline(table: &Table, root: Span, report: &mut Report) -> String {
+    const HELP: &str = "add `[pipeline]` with `name = \"…\"`";
+    let Some(entry) = table.get("pipeline") else {
+        report.error(root, "the pipeline has no name").help(HELP);
+        return String::new();
+    };
+    let Some(pipeline) = expect_table(&entry.node, "`pipeline`", report) else {
+        return String::new();
+    };
+    known_keys(pipeline, "key of `pipeline`", &["name", "description"], report);
+    if let Some(description) = pipeline.get("description") {
+        expect_text(&description.node, "`description`", report);
+    }
+    let Some(name) = pipeline.get("name") else {
+        report.error(entry.key, "the pipeline has no name").help(HELP);
+        return String::new();
+    };
+    match expect_text(&name.node, "the pipeline's name", report) {
+        Some(text) => {
+            check_name(text, name.node.span, "pipeline", report);
+            text.to_owned()
+        }
+        None => String::new(),
+    }
+}
+
+/// Reads the values of an axis. An axis with a problem keeps the values that have none.
+pub(crate) fn read_axis(name: &str, entry: &Entry, report: &mut Report) -> Axis {
+    let mut values: Vec<AxisValue> = Vec::new();
+    let mut places = std::collections::BTreeMap::<Label, Span>::new();
+    if let Some(items) = expect_array(&entry.node, &format!("axis `{name}`"), report) {
+        if items.is_empty() {
+            report
+                .error(entry.node.span, format!("axis `{name}` is empty"))
+                .help("an axis needs at least one value");
+        }
+        for item in items {
+            let Some(label) = axis_label(item, report) else {
+                continue;
+            };
+            if let Some(earlier) = places.get(&label) {
+                let earlier = *earlier;
+                report
+                    .error(item.span, format!("axis `{name}` has the value `{label}` twice"))
+                    .label(earlier, "here first")
+                    .help("values that are equal by number are one value");
+                continue;
+            }
+            places.insert(label.clone(), item.span);
+            values.push(AxisValue {
+                label,
+                node: item.clone(),
+            });
+        }
+    }
+    Axis {
+        key: entry.key,
+        values,
+        inactive: Vec::new(),
+    }
+}
+
+/// The label of an axis value: itself, or the `name` of a table.
+fn axis_label(item: &Node, report: &mut Report) -> Option<Label> {
+    let named = match &item.data {
+        Data::Invalid => return None,
+        Data::Array(_) => {
+            report.error(item.span, "an axis value is a text, a number, a truth value or a table, not an array");
+            return None;
+        }
+        Data::Table(table) => match table.get("name") {
+            Some(entry) => &entry.node,
+            None => {
+                report
+                    .error(item.span, "a table used as axis value needs a `name`")
+                    .help("the name is its label: `{ name = \"…\", … }`");
+                return None;
+            }
+        },
+        _ => item,
+    };
+    if std::ptr::eq(named, item) {
+        check_label(named, report)
+    } else {
+        expect_text(named, "the name of an axis value", report)?;
+        check_label(named, report)
+    }
+}
+
+fn check_label(node: &Node, report: &mut Report) -> Option<Label> {
+    if let Some(text) = node.as_text() {
+        if text.is_empty() {
+            report.error(node.span, "an axis value must not be empty");
+            return None;
+        }
+        if text.len() > LABEL {
+            report.error(node.span, format!("an axis value is longer than {LABEL} bytes"));
+            return None;
+        }
+        if text.chars().any(char::is_control) {
+            report.error(node.span, "an axis value must not hold control characters");
+            return None;
+        }
+    }
+    node.label()
+}
+
+fn read_stage(name: &str, entry: &Entry, report: &mut Report) -> Option<StageDecl> {
+    const KEYS: [&str; 9] = [
+        "kind",
+        "description",
+        "inputs",
+        "params",
+        "over",
+        "override",
+        "exclude",
+        "publish",
+        "resources",
+    ];
+    let table = expect_table(&entry.node, &format!("stage `{}`", clip(name)), report)?;
+    known_keys(table, "key of a stage", &KEYS, report);
+    if let Some(description) = table.get("description") {
+        expect_text(&description.node, "`description`", report);
+    }
+    let kind = match table.get("kind") {
+        Some(kind) => expect_text(&kind.node, "`kind`", report)
+            .map(|text| Spanned::new(text.to_owned(), kind.node.span)),
+        None => {
+            report
+                .error(entry.key, format!("stage `{}` has no kind", clip(name)))
+                .help("add `kind = \"…\"`");
+            None
+        }
+    };
+    let mut inputs = Vec::new();
+    if let Some(declared) = optional_table(table, "inputs", report) {
+        for (port, entry) in declared {
+            inputs.extend(read_input(port, entry, report));
+        }
+    }
+    let mut publish = Vec::new();
+    if let Some(declared) = optional_table(table, "publish", report) {
+        for (port, entry) in declared {
+            let what = format!("the path of `{}`", clip(port));
+            if let Some(path) = expect_text(&entry.node, &what, report) {
+                publish.push(PublishDecl {
+                    port: Spanned::new(port.clone(), entry.key),
+                    path: Spanned::new(path.to_owned(), entry.node.span),
+                });
+            }
+        }
+    }
+    Some(StageDecl {
+        key: entry.key,
+        kind,
+        inputs,
+        params: read_params(table, report),
+        over: read_names(table.get("over"), "over", report),
+        overrides: read_overrides(table.get("override"), report),
+        exclude: read_selectors(table.get("exclude"), "exclude", report),
+        publish,
+        resources: read_resources(table, report),
+    })
+}
+
+fn read_params(table: &Table, report: &mut Report) -> Option<Params> {
+    let entry = table.get("params")?;
+    expect_table(&entry.node, "`params`", report)?;
+    Some(Params {
+        key: entry.key,
+        node: entry.node.clone(),
+    })
+}
+
+fn read_overrides(entry: Option<&Entry>, report: &mut Report) -> Vec<Override> {
+    let Some(entry) = entry else { return Vec::new() };
+    let Some(items) = expect_array(&entry.node, "`override`", report) else {
+        return Vec::new();
+    };
+    let mut overrides = Vec::new();
+    for item in items {
+        let Some(table) = expect_table(item, "an override", report) else {
+            continue;
+        };
+        known_keys(table, "key of an override", &["where", "params"], report);
+        let matching = match table.get("where") {
+            // An empty `where` matches everywhere: that is how a profile and the command line lay parameters over a
+            // stage's.
+            Some(entry) => read_selector(&entry.node, "where", true, report),
+            None => {
+                report
+                    .error(item.span, "an override needs a `where`")
+                    .help("`where = { AXIS = VALUE }` says at which points of the axes its `params` win");
+                None
+            }
+        };
+        let params = read_params(table, report);
+        if params.is_none() && !table.contains_key("params") {
+            report.error(item.span, "an override needs `params`");
+        }
+        if let (Some(matching), Some(params)) = (matching, params) {
+            overrides.push(Override { matching, params });
+        }
+    }
+    overrides
+}
+
+/// Reads a list of selectors, such as `exclude`.
+fn read_selectors(entry: Option<&Entry>, what: &str, report: &mut Report) -> Vec<Selector> {
+    let Some(entry) = entry else { return Vec::new() };
+    let Some(items) = expect_array(&entry.node, &format!("`{what}`"), report) else {
+        return Vec::new();
+    };
+    let mut selectors = Vec::new();
+    for item in items {
+        if let Some(selector) = read_selector(item, what, false, report) {
+            selectors.push(selector);
+        }
+    }
+    selectors
+}
+
+fn read_selector(node: &Node, what: &str, may_be_empty: bool, report: &mut Report) -> Option<Selector> {
+    let subject = if may_be_empty { format!("`{what}`") } else { format!("an entry of `{what}`") };
+    let table = expect_table(node, &subject, report)?;
+    if table.is_empty() && !may_be_empty {
+        report
+            .error(node.span, format!("{subject} names at least one axis"))
+            .help("`{ AXIS = VALUE }` or `{ AXIS = [VALUE, VALUE] }`");
+        return None;
+    }
+    let mut axes = Vec::new();
+    for (axis, entry) in table {
+        let nodes = match &entry.node.data {
+            Data::Array(items) => items.as_slice(),
+            _ => std::slice::from_ref(&entry.node),
+        };
+        let mut labels = Vec::new();
+        for node in nodes {
+            if let Some(label) = expect_label(node, report) {
+                labels.push(Spanned::new(label, node.span));
+            }
+        }
+        axes.push((Spanned::new(axis.clone(), entry.key), labels));
+    }
+    Some(Selector {
+        span: node.span,
+        axes,
+    })
+}
+
+fn read_names(entry: Option<&Entry>, what: &str, report: &mut Report) -> Vec<Spanned<String>> {
+    let Some(entry) = entry else { return Vec::new() };
+    let Some(items) = expect_array(&entry.node, &format!("`{what}`"), report) else {
+        return Vec::new();
+    };
+    let mut names = Vec::new();
+    for item in items {
+        if let Some(text) = expect_text(item, &format!("an entry of `{what}`"), report) {
+            names.push(Spanned::new(text.to_owned(), item.span));
+        }
+    }
+    names
+}
+
+fn read_resources(table: &Table, report: &mut Report) -> ResourcesDecl {
+    const CORES: i64 = 1 << 12;
+    const MEMORY: i64 = 1 << 30;
+    let Some(declared) = optional_table(table, "resources", report) else {
+        return ResourcesDecl::default();
+    };
+    known_keys(declared, "key of `resources`", &["cores", "memory"], report);
+    let mut number = |key: &str, unit: &str, most: i64| {
+        let node = &declared.get(key)?.node;
+        match node.data {
+            Data::Integer(value) if (1..=most).contains(&value) => Some(value),
+            Data::Invalid => None,
+            _ => {
+                let found = node.described();
+                report
+                    .error(node.span, format!("`{key}` is a whole number of {unit} from 1 to {most}"))
+                    .help(format!("this is {found}"));
+                None
+            }
+        }
+    };
+    let cores = number("cores", "cores", CORES).and_then(|value| u32::try_from(value).ok());
+    let memory = number("memory", "MiB", MEMORY).and_then(|value| u64::try_from(value).ok());
+    ResourcesDecl::new(cores, memory)
+}
+
+/// Reports keys that a table must not have, each with the nearest that it may have.
+pub(crate) fn known_keys(table: &Table, what: &str, known: &[&str], report: &mut Report) {
+    for (key, entry) in table {
+        if !known.contains(&key.as_str()) {
+            let help = report.suggest(key, known.iter().copied());
+            report
+                .error(entry.key, format!("`{}` is no {what}", clip(key)))
+                .help
+                .clone_from(&help);
+        }
+    }
+}
+
+/// Reports a name that is not made of ASCII letters, digits, `_` and `-`.
+pub(crate) fn check_name(name: &str, span: Span, what: &str, report: &mut Report) {
+    const LENGTH: usize = 100;
+    let well_formed = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    let stranger = name
+        .chars()
+        .find(|char| !(char.is_ascii_alphanumeric() || matches!(char, '_' | '-')));
+    let message = if name.is_empty() {
+        format!("the name of a {what} must not be empty")
+    } else if name.len() > LENGTH {
+        format!("the name of a {what} is longer than {LENGTH} bytes")
+    } else if let Some(stranger) = stranger {
+        let kind = if stranger.is_alphabetic() {
+            " (a letter that is not ASCII, even if it looks like one)"
+        } else {
+            ""
+        };
+        format!(
+            "the {what} name `{}` holds U+{:04X}{kind}",
+            clip(name),
+            u32::from(stranger)
+        )
+    } else if well_formed {
+        return;
+    } else {
+        format!("the {what} name `{}` does not begin with a letter", clip(name))
+    };
+    report
+        .error(span, message)
+        .help("names are made of the letters A to Z and a to z, digits, `_` and `-`, and begin with a letter or `_`");
+}
+
+/// The table `key` of a table, if it is there and is one.
+fn optional_table<'a>(table: &'a Table, key: &str, report: &mut Report) -> Option<&'a Table> {
+    expect_table(&table.get(key)?.node, &format!("`{key}`"), report)
+}
+
+pub(crate) fn expect_table<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a Table> {
+    node.as_table().or_else(|| mismatch(node, what, "a table", report))
+}
+
+pub(crate) fn expect_text<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a str> {
+    node.as_text().or_else(|| mismatch(node, what, "a text", report))
+}
+
+pub(crate) fn expect_array<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a [Node]> {
+    match &node.data {
+        Data::Array(items) => Some(items),
+        _ => mismatch(node, what, "an array", report),
+    }
+}
+
+/// The label that a value names.
+pub(crate) fn expect_label(node: &Node, report: &mut Report) -> Option<Label> {
+    node.label()
+        .or_else(|| mismatch(node, "an axis value here", "a text, a number or a truth value", report))
+}
+
+fn mismatch<T>(node: &Node, what: &str, wanted: &str, report: &mut Report) -> Option<T> {
+    if !matches!(node.data, Data::Invalid) {
+        report.error(node.span, format!("{what} is {wanted}, not {}", node.described()));
+    }
+    None
+}

@@ -1,0 +1,203 @@
+//! Diagnostics with the source shown.
+
+use std::fmt;
+
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+
+use super::diagnostic::{Diagnostic, Diagnostics, Severity};
+use super::source::Span;
+
+/// Most diagnostics that are shown.
+const SHOWN: usize = 50;
+/// Longest line of source that is shown, in bytes.
+const LINE: usize = 400;
+
+impl Diagnostics {
+    /// All of them for a terminal of that width, each with the source underlined.
+    pub fn render(&self, width: usize, colour: bool) -> String {
+        let theme = if colour {
+            GraphicalTheme::unicode()
+        } else {
+            GraphicalTheme::unicode_nocolor()
+        };
+        let handler = GraphicalReportHandler::new_themed(theme)
+            .with_width(width)
+            .with_context_lines(1)
+            .without_syntax_highlighting();
+        let mut text = String::new();
+        for found in self.list.iter().take(SHOWN) {
+            let shown = Shown::new(self, found);
+            if handler.render_report(&mut text, &shown).is_err() {
+                // A span that the handler cannot place is ours to fix; the message must be seen all the same.
+                text.push_str(&visible(&found.message));
+            }
+            text.push('\n');
+        }
+        if self.list.len() > SHOWN {
+            text.push_str(&format!("… and {} more\n", self.list.len() - SHOWN));
+        }
+        text
+    }
+}
+
+/// A diagnostic in the form that miette renders.
+#[derive(Debug)]
+struct Shown {
+    message: String,
+    severity: Severity,
+    help: Option<String>,
+    source: Option<NamedSource<String>>,
+    labels: Vec<LabeledSpan>,
+    /// Labels in other sources than the first.
+    related: Vec<Shown>,
+}
+
+impl Shown {
+    fn new(all: &Diagnostics, found: &Diagnostic) -> Self {
+        let source = all.sources.of(found.span);
+        let (here, elsewhere): (Vec<_>, Vec<_>) = found
+            .labels
+            .iter()
+            .partition(|(span, _)| span.source == found.span.source);
+        let spans = || std::iter::once(found.span).chain(here.iter().map(|(span, _)| *span));
+        let can_be_shown = !source.text.is_empty() && spans().all(|span| has_short_lines(&source.text, span));
+        let mut message = visible(&found.message);
+        if !can_be_shown {
+            let place = source.has_lines().then(|| source.place(found.span.start as usize));
+            let name = visible(source.name());
+            message = match place {
+                Some((line, column)) => format!("{name}:{line}:{column}: {message}"),
+                None => format!("{name}: {message}"),
+            };
+        }
+        let named = can_be_shown.then(|| {
+            let name = match source.has_lines() {
+                true => visible(source.name()),
+                false => "command line".to_owned(),
+            };
+            NamedSource::new(name, visible(&source.text))
+        });
+        let mut labels = Vec::new();
+        if can_be_shown {
+            labels.push(LabeledSpan::new_primary_with_span(None, range(found.span)));
+            for (span, text) in here {
+                labels.push(LabeledSpan::new_with_span(Some(visible(text)), range(*span)));
+            }
+        }
+        let related = elsewhere
+            .into_iter()
+            .map(|(span, text)| {
+                Self::new(
+                    all,
+                    &Diagnostic {
+                        severity: Severity::Warning,
+                        message: text.clone(),
+                        span: *span,
+                        labels: Vec::new(),
+                        help: None,
+                    },
+                )
+            })
+            .collect();
+        Self {
+            message,
+            severity: found.severity,
+            help: found.help.as_deref().map(visible),
+            source: named,
+            labels,
+            related,
+        }
+    }
+}
+
+fn range(span: Span) -> std::ops::Range<usize> {
+    span.start as usize..span.end as usize
+}
+
+/// Whether the lines of a span and those beside it can be put on a terminal.
+fn has_short_lines(text: &str, span: Span) -> bool {
+    const LINES: usize = 12;
+    let bytes = text.as_bytes();
+    let (start, end) = (span.start as usize, (span.end as usize).min(bytes.len()));
+    let before = bytes[..start].iter().rev().take(2 * LINE);
+    let after = bytes[end..].iter().take(2 * LINE);
+    let starts = bytes[..start].rsplitn(3, |byte| *byte == b'\n').take(2);
+    let _ = (before, after, starts);
+    let inside = &bytes[start..end];
+    let first = bytes[..start].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let first = bytes[..first.saturating_sub(1)]
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
+    let last = end + bytes[end..].iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len() - end);
+    let last = match bytes.get(last + 1..) {
+        Some(rest) => last + 1 + rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len()),
+        None => last,
+    };
+    inside.iter().filter(|byte| **byte == b'\n').count() <= LINES
+        && bytes[first..last.min(bytes.len())]
+            .split(|byte| *byte == b'\n')
+            .all(|line| line.len() <= LINE)
+}
+
+/// The same text of the same length in bytes, without characters that would steer a terminal or reorder what it shows.
+pub(super) fn visible(text: &str) -> String {
+    text.chars()
+        .map(|char| match char {
+            '\n' | '\t' | '\r' => char,
+            _ if char.is_control() && char.len_utf8() == 1 => '?',
+            _ if char.is_control() => '¿',
+            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => '\u{fffd}',
+            _ => char,
+        })
+        .collect()
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Shown {}
+
+impl miette::Diagnostic for Shown {
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.severity {
+            Severity::Error => miette::Severity::Error,
+            Severity::Warning => miette::Severity::Warning,
+        })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.source.as_ref().map(|source| source as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        (!self.labels.is_empty()).then(|| Box::new(self.labels.iter().cloned()) as Box<dyn Iterator<Item = _>>)
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn miette::Diagnostic> + 'a>> {
+        (!self.related.is_empty()).then(|| {
+            Box::new(self.related.iter().map(|shown| shown as &dyn miette::Diagnostic))
+                as Box<dyn Iterator<Item = _>>
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_steer_a_terminal_is_shown_at_the_same_length() {
+        let hostile = "a\u{1b}[31m\u{85}\u{202e}b\u{7f}\tc";
+        let shown = visible(hostile);
+        assert_eq!(shown.len(), hostile.len());
+        assert_eq!(shown, "a?[31m¿\u{fffd}b?\tc");
+    }
+}

@@ -1,0 +1,95 @@
+//! Files outside the store that parameters name.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use fs_err as fs;
+use provenir_api::{Problem, Source, schema};
+
+/// What was found out about source files; each is looked at once.
+pub(super) struct SourceFiles {
+    folder: Utf8PathBuf,
+    seen: BTreeMap<Utf8PathBuf, Option<(String, Option<String>)>>,
+}
+
+impl SourceFiles {
+    /// Source paths are relative to `folder`.
+    pub(super) fn new(folder: &Utf8Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// Why the file cannot be read, if so.
+    pub(super) fn problem(&mut self, source: &Source) -> Option<Problem> {
+        if !self.seen.contains_key(&source.path) {
+            let found = examine(&self.folder, &source.path);
+            self.seen.insert(source.path.clone(), found);
+        }
+        let (message, help) = self.seen[&source.path].as_ref()?;
+        let mut problem = Problem::new(source.pointer.clone(), message.clone());
+        problem.help.clone_from(help);
+        Some(problem)
+    }
+
+    /// Every source file that was named, absolute, without `.` and `..`.
+    pub(super) fn paths(&self) -> impl Iterator<Item = Utf8PathBuf> {
+        self.seen.keys().map(|path| normal(&self.folder.join(path)))
+    }
+}
+
+fn examine(folder: &Utf8Path, path: &Utf8Path) -> Option<(String, Option<String>)> {
+    if path.as_str().is_empty() {
+        return Some(("the path of a file must not be empty".to_owned(), None));
+    }
+    let full = folder.join(path);
+    match fs::metadata(&full) {
+        Ok(metadata) if metadata.is_file() => None,
+        Ok(metadata) if metadata.is_dir() => Some((
+            format!("`{path}` is a folder, not a file"),
+            Some(format!("looked at {}", normal(&full))),
+        )),
+        Ok(_) => Some((format!("`{path}` is not a file"), None)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let near = neighbour(&full).map(|name| format!("did you mean `{}`?", path.with_file_name(name)));
+            let looked = format!("looked for {}", normal(&full));
+            Some((format!("there is no file `{path}`"), Some(near.unwrap_or(looked))))
+        }
+        Err(error) => Some((format!("`{path}` cannot be read: {}", cause(&error)), None)),
+    }
+}
+
+/// The file beside a missing one whose name is most like it.
+fn neighbour(path: &Utf8Path) -> Option<String> {
+    const LOOKED_AT: usize = 1000;
+    let entries = fs::read_dir(path.parent()?).ok()?;
+    let names: Vec<String> = entries
+        .take(LOOKED_AT)
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    schema::nearest(path.file_name()?, names.iter().map(String::as_str)).map(str::to_owned)
+}
+
+/// What the operating system said, without the path that the message names already.
+pub(crate) fn cause(error: &io::Error) -> String {
+    error
+        .raw_os_error()
+        .map_or_else(|| error.to_string(), |code| io::Error::from_raw_os_error(code).to_string())
+}
+
+/// A path without `.` and `..`, by its text alone.
+pub(super) fn normal(path: &Utf8Path) -> Utf8PathBuf {
+    let mut normal = Utf8PathBuf::new();
+    for component in path.components() {
+        match component {
+            Utf8Component::CurDir => {}
+            Utf8Component::ParentDir => {
+                normal.pop();
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
+}

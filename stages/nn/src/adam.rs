@@ -1,0 +1,348 @@
+use tch::{Kind, Tensor};
+
+use crate::ensemble::{from_host, to_host};
+use crate::shape::COLUMNS;
+use crate::{Ensemble, Gradient, NnError};
+
+/// Adam's constants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdamSettings {
+    /// Decay of the mean of gradients.
+    pub beta1: f64,
+    /// Decay of the mean of squared gradients.
+    pub beta2: f64,
+    /// Added to the root of the mean square.
+    pub epsilon: f64,
+}
+
+impl Default for AdamSettings {
+    /// Those of the paper that introduced it, and of `torch.optim.Adam`.
+    fn default() -> Self {
+        Self {
+            beta1: 0.9,
+            beta2: 0.999,
+            epsilon: 1e-8,
+        }
+    }
+}
+
+/// Adam (Kingma and Ba, 2015) on the parameters of an ensemble, with a learning rate for each network and the gradient of
+/// each network clipped by its global norm.
+///
+/// It shares the tensors of the ensemble and of the gradient that it was made with. LibTorch's own optimiser gives out no
+/// state, clips nothing per network and takes one learning rate.
+pub struct Adam {
+    settings: AdamSettings,
+    members: usize,
+    /// Gradients of all networks, `[K, P]`.
+    gradient: Tensor,
+    /// Mean of gradients, `[K, P]`.
+    mean: Tensor,
+    /// Mean of squared gradients, `[K, P]`.
+    square: Tensor,
+    blocks: Vec<Block>,
+    steps: u64,
+}
+
+/// Columns of all the tensors, narrow enough that they stay in the processor's cache through the operations of a step.
+struct Block {
+    parameters: Tensor,
+    gradient: Tensor,
+    mean: Tensor,
+    square: Tensor,
+    scratch: Tensor,
+}
+
+/// Floats of one tensor in a block.
+const BLOCK: usize = 32_768;
+
+impl Adam {
+    /// For these networks and their gradient, before the first step.
+    pub fn new(ensemble: &Ensemble, gradient: &Gradient, settings: AdamSettings) -> Result<Self, NnError> {
+        let (parameters, gradient) = (ensemble.flat(), gradient.flat());
+        let (members, length) = parameters.size2()?;
+        let mean = parameters.f_zeros_like()?;
+        let square = parameters.f_zeros_like()?;
+        let columns = if parameters.device().is_cuda() {
+            length
+        } else {
+            ((BLOCK / ensemble.members() / COLUMNS).max(1) * COLUMNS) as i64
+        };
+        let scratch = Tensor::f_zeros([members, columns.min(length)], (Kind::Float, parameters.device()))?;
+        let blocks = (0..length)
+            .step_by(columns as usize)
+            .map(|start| {
+                let count = columns.min(length - start);
+                Ok(Block {
+                    parameters: parameters.f_narrow(1, start, count)?,
+                    gradient: gradient.f_narrow(1, start, count)?,
+                    mean: mean.f_narrow(1, start, count)?,
+                    square: square.f_narrow(1, start, count)?,
+                    scratch: scratch.f_narrow(1, 0, count)?,
+                })
+            })
+            .collect::<Result<_, NnError>>()?;
+        Ok(Self {
+            settings,
+            members: members as usize,
+            gradient: gradient.shallow_clone(),
+            mean,
+            square,
+            blocks,
+            steps: 0,
+        })
+    }
+
+    /// Steps taken.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Moves the parameters by one step along the gradient; gives the norm of each network's
+    /// gradient before clipping, `[K]`.
+    ///
+    /// `rates` holds a learning rate for each network; a network whose rate is 0 stays where it is. `clip` is the largest
+    /// norm that is not scaled down.
+    ///
+    /// With m and v the two means and t the number of the step, a parameter moves by
+    /// −rate · m / (1 − β₁ᵗ) / (√(v / (1 − β₂ᵗ)) + ε), computed as m / (c √v + d), where c and d depend on step and network
+    /// alone: the fewest passes over memory that LibTorch's operations allow.
+    pub fn step(&mut self, rates: &[f64], clip: Option<f64>) -> Result<Tensor, NnError> {
+        assert_eq!(rates.len(), self.members, "a learning rate for each network");
+        self.steps += 1;
+        let AdamSettings {
+            beta1,
+            beta2,
+            epsilon,
+        } = self.settings;
+        let bias1 = 1.0 - libm::pow(beta1, self.steps as f64);
+        let bias2_root = (1.0 - libm::pow(beta2, self.steps as f64)).sqrt();
+        let column = |factor: f64| -> Result<Tensor, NnError> {
+            let values: Vec<f32> = rates.iter().map(|rate| (-factor / rate) as f32).collect();
+            Ok(Tensor::f_from_slice(&values)?
+                .f_view([rates.len() as i64, 1])?
+                .f_to_device(self.gradient.device())?)
+        };
+        let (slope, offset) = (column(bias1 / bias2_root)?, column(bias1 * epsilon)?);
+        let norms = self.gradient.f_norm_scalaropt_dim(2.0, 1, true)?;
+        // As `torch.nn.utils.clip_grad_norm_`: the constant keeps the quotient finite.
+        let scale = clip
+            .map(|clip| {
+                norms
+                    .f_add_scalar(1e-6)?
+                    .f_reciprocal()?
+                    .f_mul_scalar(clip)?
+                    .f_clamp_max(1.0)
+            })
+            .transpose()?;
+        for block in &mut self.blocks {
+            let Block {
+                parameters,
+                gradient,
+                mean,
+                square,
+                scratch,
+            } = block;
+            if let Some(scale) = &scale {
+                let _ = gradient.f_mul_out(scratch, scale)?;
+                let _ = mean.f_lerp_(scratch, 1.0 - beta1)?;
+                let _ = scratch.f_square_()?;
+            } else {
+                let _ = mean.f_lerp_(gradient, 1.0 - beta1)?;
+                let _ = gradient.f_square_out(scratch)?;
+            }
+            let _ = square.f_lerp_(scratch, 1.0 - beta2)?;
+            let _ = square.f_sqrt_out(scratch)?;
+            let _ = offset.f_addcmul_out(scratch, scratch, &slope)?;
+            let _ = parameters.f_addcdiv_(mean, scratch)?;
+        }
+        Ok(norms.f_squeeze_dim(1)?)
+    }
+
+    /// The two means, network after network, and the number of steps: what [`Adam::load`] takes back.
+    pub fn save(&self) -> Result<(Vec<f32>, Vec<f32>, u64), NnError> {
+        Ok((to_host(&self.mean)?, to_host(&self.square)?, self.steps))
+    }
+
+    /// Takes back what [`Adam::save`] gave.
+    pub fn load(&mut self, mean: &[f32], square: &[f32], steps: u64) -> Result<(), NnError> {
+        from_host(&mut self.mean, mean, "Adam's means")?;
+        from_host(&mut self.square, square, "Adam's mean squares")?;
+        self.steps = steps;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use provenir_policy::Activation;
+    use provenir_random::Stream;
+    use serde::Deserialize;
+    use tch::Device;
+
+    use super::*;
+    use crate::Shape;
+    use crate::testing::{Learner, bits, normal, shape, streams};
+
+    /// What `scripts/record_adam.py` recorded of PyTorch's Adam and its gradient clipping.
+    #[derive(Deserialize)]
+    struct Recorded {
+        learning_rate: f64,
+        clip: Option<f64>,
+        activation: String,
+        inputs: Vec<f32>,
+        targets: Vec<f32>,
+        initial: Vec<Vec<f32>>,
+        norms: Vec<f32>,
+        last: Vec<Vec<f32>>,
+    }
+
+    const RECORDED: &str = include_str!("../tests/adam.json");
+    const WIDTHS: [usize; 4] = [4, 8, 6, 3];
+    const ROWS: usize = 16;
+
+    fn recorded_shape(activation: Activation) -> Shape {
+        shape(WIDTHS[0], &WIDTHS[1..3], WIDTHS[3], activation)
+    }
+
+    /// Weights are recorded as PyTorch keeps them, `[outputs, inputs]`, weight and bias in turn.
+    fn set(learner: &Learner, tensors: &[Vec<f32>]) {
+        for ((weight, bias), tensors) in learner.ensemble.layers().zip(tensors.chunks(2)) {
+            let (_, inputs, outputs) = weight.size3().unwrap();
+            let transposed = Tensor::from_slice(&tensors[0]).view([outputs, inputs]).tr();
+            weight.shallow_clone().copy_(&transposed.unsqueeze(0));
+            bias.shallow_clone()
+                .copy_(&Tensor::from_slice(&tensors[1]).view([1, 1, outputs]));
+        }
+    }
+
+    #[test]
+    fn a_hundred_steps_are_those_of_pytorch() {
+        let recorded: Vec<Recorded> = serde_json::from_str(RECORDED).unwrap();
+        assert_eq!(recorded.len(), 3);
+        for run in recorded {
+            let activation = run.activation.parse().unwrap();
+            let mut learner = Learner::new(&recorded_shape(activation), &streams(&[0]), ROWS).unwrap();
+            set(&learner, &run.initial);
+            let input = Tensor::from_slice(&run.inputs).view([1, ROWS as i64, WIDTHS[0] as i64]);
+            let target = Tensor::from_slice(&run.targets).view([1, ROWS as i64, WIDTHS[3] as i64]);
+            assert_eq!(run.norms.len(), 100);
+            for norm in run.norms {
+                let _ = learner.differentiate(&input, &target).unwrap();
+                let found = learner.adam.step(&[run.learning_rate], run.clip).unwrap();
+                let found = found.double_value(&[0]);
+                assert!((found / f64::from(norm) - 1.0).abs() < 1e-4, "{found} for {norm}");
+            }
+            for (layer, expected) in learner.ensemble.member(0).unwrap().iter().zip(run.last.chunks(2)) {
+                let found = layer.weights().iter().chain(layer.bias());
+                for (found, expected) in found.zip(expected[0].iter().chain(&expected[1])) {
+                    assert!((found - expected).abs() < 1e-6, "{found} for {expected}");
+                }
+            }
+        }
+    }
+
+    /// The plain formula in double precision, for gradients that are given.
+    struct Reference {
+        mean: Vec<f64>,
+        square: Vec<f64>,
+        parameters: Vec<f64>,
+    }
+
+    impl Reference {
+        fn step(&mut self, step: i32, gradient: &[f64], rate: f64, clip: Option<f64>) {
+            let AdamSettings {
+                beta1,
+                beta2,
+                epsilon,
+            } = AdamSettings::default();
+            let norm = gradient.iter().map(|value| value * value).sum::<f64>().sqrt();
+            let scale = clip.map_or(1.0, |clip| (clip / norm).min(1.0));
+            for (index, gradient) in gradient.iter().enumerate() {
+                let gradient = gradient * scale;
+                self.mean[index] = beta1 * self.mean[index] + (1.0 - beta1) * gradient;
+                self.square[index] = beta2 * self.square[index] + (1.0 - beta2) * gradient * gradient;
+                let mean = self.mean[index] / (1.0 - beta1.powi(step));
+                let square = self.square[index] / (1.0 - beta2.powi(step));
+                self.parameters[index] -= rate * mean / (square.sqrt() + epsilon);
+            }
+        }
+    }
+
+    #[test]
+    fn each_network_has_its_own_rate_and_its_own_norm() {
+        // Wide enough for several blocks.
+        let shape = shape(90, &[300, 150], 7, Activation::Relu);
+        let rates = [1e-3, 0.0, 3e-2];
+        let mut learner = Learner::new(&shape, &streams(&[0, 1, 2]), 1).unwrap();
+        assert!(learner.adam.blocks.len() > 1);
+        let initial = to_host(learner.ensemble.flat()).unwrap();
+        let length = initial.len() / 3;
+        let mut references: Vec<Reference> = initial
+            .chunks(length)
+            .map(|row| Reference {
+                mean: vec![0.0; length],
+                square: vec![0.0; length],
+                parameters: row.iter().map(|value| f64::from(*value)).collect(),
+            })
+            .collect();
+        let mut stream = Stream::new(8, "gradients");
+        for step in 1..=20 {
+            // The first network's gradient is clipped in some steps and not in others, the last one's in none.
+            let size = [1e-2 / f64::from(step), 1.0, 1e-4];
+            let gradient: Vec<f32> = (0..3 * length)
+                .map(|index| (stream.normal() * size[index / length]) as f32)
+                .collect();
+            from_host(
+                &mut learner.gradient.flat().shallow_clone(),
+                &gradient,
+                "gradient",
+            )
+            .unwrap();
+            let norms = learner.adam.step(&rates, Some(1.0)).unwrap();
+            for (member, (reference, row)) in references.iter_mut().zip(gradient.chunks(length)).enumerate() {
+                let row: Vec<f64> = row.iter().map(|value| f64::from(*value)).collect();
+                let norm = row.iter().map(|value| value * value).sum::<f64>().sqrt();
+                assert!((norms.double_value(&[member as i64]) / norm - 1.0).abs() < 1e-5);
+                reference.step(step, &row, rates[member], Some(1.0));
+            }
+        }
+        let found = to_host(learner.ensemble.flat()).unwrap();
+        assert_eq!(found[length..2 * length], initial[length..2 * length]);
+        for ((reference, found), rate) in references.iter().zip(found.chunks(length)).zip(rates) {
+            for (found, expected) in found.iter().zip(&reference.parameters) {
+                // Twenty steps of at most about the rate each, at single precision.
+                let bound = 20.0 * rate * 1e-5 + 1e-7;
+                assert!(
+                    (f64::from(*found) - expected).abs() <= bound,
+                    "{found} for {expected}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_interrupted_run_continues_to_the_same_bits() {
+        let shape = shape(5, &[20], 2, Activation::Relu);
+        let (input, target) = (normal(1, &[2, 30, 5]), normal(2, &[2, 30, 2]));
+        let run = |learner: &mut Learner, steps: u32| {
+            for _ in 0..steps {
+                let _ = learner.differentiate(&input, &target).unwrap();
+                let _ = learner.adam.step(&[1e-2, 1e-3], Some(0.1)).unwrap();
+            }
+        };
+        let mut whole = Learner::new(&shape, &streams(&[0, 1]), 30).unwrap();
+        run(&mut whole, 12);
+        let mut first = Learner::new(&shape, &streams(&[0, 1]), 30).unwrap();
+        run(&mut first, 5);
+        let mut second = Learner::new(&shape, &streams(&[7, 8]), 30).unwrap();
+        second.ensemble.load(&first.ensemble.save().unwrap()).unwrap();
+        let (mean, square, steps) = first.adam.save().unwrap();
+        second.adam.load(&mean, &square, steps).unwrap();
+        run(&mut second, 7);
+        assert_eq!(bits(second.ensemble.flat()), bits(whole.ensemble.flat()));
+        assert_eq!(second.adam.steps(), 12);
+        assert!(second.adam.load(&mean[1..], &square, steps).is_err());
+        assert_eq!(whole.ensemble.device(), Device::Cpu);
+    }
+}

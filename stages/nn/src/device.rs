@@ -1,0 +1,78 @@
+//! Where to compute, and with how many threads.
+
+use std::sync::Once;
+
+use tch::Device;
+
+use crate::{NnError, cuda};
+
+/// The LibTorch that this crate is built against; the build fails with any other.
+pub const LIBTORCH: &str = "2.11.0";
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// A GPU where there is one, else the processor.
+    Auto,
+    /// The processor.
+    Cpu,
+    /// A GPU, or an error that says why there is none.
+    Cuda,
+}
+
+/// A device, and why it was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selected {
+    /// The device.
+    pub device: Device,
+    /// One sentence for the log.
+    pub reason: String,
+}
+
+/// Finds the device to compute on.
+///
+/// LibTorch's CUDA part is a library of its own, which nothing here is linked to: one program serves machines with and
+/// without it. It is looked for, and loaded, where a GPU may be taken, at the first call.
+pub fn select(choice: Choice) -> Result<Selected, NnError> {
+    let on = |device, reason: String| Ok(Selected { device, reason });
+    if choice == Choice::Cpu {
+        return on(Device::Cpu, "computing on the processor, as asked for".to_owned());
+    }
+    match (cuda::load(), choice) {
+        (Ok(()), _) => on(Device::Cuda(0), "computing on the first CUDA device".to_owned()),
+        (Err(why), Choice::Cuda) => Err(NnError::Device(why.to_owned())),
+        (Err(why), _) => on(Device::Cpu, format!("computing on the processor: {why}")),
+    }
+}
+
+/// Sets the number of threads within one operation; results depend on it in the last bits. Operations never run beside
+/// each other.
+///
+/// For the whole process: whoever computes says how many.
+pub fn set_threads(threads: u32) {
+    // LibTorch allows this one to be set once, before the first parallel work.
+    static INTEROP: Once = Once::new();
+    INTEROP.call_once(|| tch::set_num_interop_threads(1));
+    tch::set_num_threads(i32::try_from(threads).unwrap_or(i32::MAX));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processor_is_always_there_and_a_missing_gpu_says_why() {
+        assert_eq!(select(Choice::Cpu).unwrap().device, Device::Cpu);
+        let auto = select(Choice::Auto).unwrap();
+        match select(Choice::Cuda) {
+            Ok(found) => assert_eq!(auto.device, found.device),
+            Err(error) => {
+                assert_eq!(auto.device, Device::Cpu);
+                let NnError::Device(why) = error else {
+                    panic!("{error}")
+                };
+                assert!(auto.reason.contains(&why) && why.len() > 20, "{why}");
+            }
+        }
+    }
+}

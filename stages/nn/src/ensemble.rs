@@ -1,0 +1,258 @@
+use provenir_policy::Layer;
+use provenir_random::Stream;
+use tch::{Device, Kind, Tensor};
+
+use crate::shape::Place;
+use crate::{NnError, Shape};
+
+/// K networks of one shape.
+pub struct Ensemble {
+    shape: Shape,
+    places: Vec<Place>,
+    values: Rows,
+}
+
+/// The gradient of K networks: laid out like their parameters.
+pub struct Gradient {
+    values: Rows,
+}
+
+/// A row of values for each network, and views of its tensors.
+struct Rows {
+    /// `[K, P]`
+    flat: Tensor,
+    /// Of each layer, `[K, inputs, outputs]`.
+    weights: Vec<Tensor>,
+    /// Of each layer, `[K, 1, outputs]`.
+    biases: Vec<Tensor>,
+}
+
+impl Rows {
+    fn zeros(places: &[Place], members: usize, length: usize, device: Device) -> Result<Self, NnError> {
+        let (members, length) = (members as i64, length as i64);
+        let flat = Tensor::f_zeros([members, length], (Kind::Float, device))?;
+        let view = |start: usize, rows: usize, columns: usize| -> Result<Tensor, NnError> {
+            let (start, rows, columns) = (start as i64, rows as i64, columns as i64);
+            Ok(flat
+                .f_narrow(1, start, rows * columns)?
+                .f_view([members, rows, columns])?)
+        };
+        let weights = places
+            .iter()
+            .map(|place| view(place.weight, place.inputs, place.outputs))
+            .collect::<Result<_, _>>()?;
+        let biases = places
+            .iter()
+            .map(|place| view(place.bias, 1, place.outputs))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            flat,
+            weights,
+            biases,
+        })
+    }
+}
+
+impl Ensemble {
+    /// Networks at their initial values, one for each stream.
+    ///
+    /// Weights and biases of a layer are uniform within ±1/√inputs: PyTorch's default for linear layers
+    /// (`kaiming_uniform` with a = √5 and its bias). Each layer draws from its own child of the network's stream: the
+    /// weight row by row, then the bias.
+    pub fn initial(shape: &Shape, streams: &[Stream], device: Device) -> Result<Self, NnError> {
+        let (places, length) = shape.layout();
+        let mut values = vec![0.0; streams.len() * length];
+        for (row, stream) in values.chunks_exact_mut(length).zip(streams) {
+            for (index, place) in places.iter().enumerate() {
+                let mut stream = stream.child("layer", index as u64);
+                let bound = 1.0 / (place.inputs as f64).sqrt();
+                let mut fill = |start: usize, count: usize| {
+                    for value in &mut row[start..start + count] {
+                        *value = stream.uniform(-bound, bound) as f32;
+                    }
+                };
+                fill(place.weight, place.inputs * place.outputs);
+                fill(place.bias, place.outputs);
+            }
+        }
+        let mut ensemble = Self {
+            values: Rows::zeros(&places, streams.len(), length, device)?,
+            shape: shape.clone(),
+            places,
+        };
+        ensemble.load(&values)?;
+        Ok(ensemble)
+    }
+
+    /// What each network looks like.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// K.
+    pub fn members(&self) -> usize {
+        self.values.flat.size()[0] as usize
+    }
+
+    /// Where the networks are.
+    pub fn device(&self) -> Device {
+        self.values.flat.device()
+    }
+
+    /// A gradient for these networks, at zero.
+    pub fn gradient(&self) -> Result<Gradient, NnError> {
+        let length = self.values.flat.size()[1] as usize;
+        Ok(Gradient {
+            values: Rows::zeros(&self.places, self.members(), length, self.device())?,
+        })
+    }
+
+    /// Everything that is learnt, network after network: what [`Ensemble::load`] takes back.
+    pub fn save(&self) -> Result<Vec<f32>, NnError> {
+        to_host(&self.values.flat)
+    }
+
+    /// Takes back what [`Ensemble::save`] gave.
+    pub fn load(&mut self, values: &[f32]) -> Result<(), NnError> {
+        from_host(&mut self.values.flat, values, "networks")
+    }
+
+    /// The layers of one network, from input to output.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such network.
+    pub fn member(&self, member: usize) -> Result<Vec<Layer>, NnError> {
+        let row = to_host(&self.values.flat.f_get(member as i64)?)?;
+        self.places
+            .iter()
+            .map(|place| {
+                let weight = &row[place.weight..][..place.inputs * place.outputs];
+                let transposed = (0..place.outputs)
+                    .flat_map(|output| weight.iter().skip(output).step_by(place.outputs).copied())
+                    .collect();
+                let bias = row[place.bias..][..place.outputs].to_vec();
+                Ok(Layer::new(place.inputs, place.outputs, transposed, bias)?)
+            })
+            .collect()
+    }
+
+    /// `[K, P]`
+    pub(crate) fn flat(&self) -> &Tensor {
+        &self.values.flat
+    }
+
+    /// Weight `[K, inputs, outputs]` and bias `[K, 1, outputs]` of each place.
+    pub(crate) fn layers(&self) -> impl DoubleEndedIterator<Item = (&Tensor, &Tensor)> + ExactSizeIterator {
+        self.values.weights.iter().zip(&self.values.biases)
+    }
+}
+
+impl Gradient {
+    /// `[K, P]`
+    pub(crate) fn flat(&self) -> &Tensor {
+        &self.values.flat
+    }
+
+    /// Weight `[K, inputs, outputs]` and bias `[K, 1, outputs]` of each place.
+    pub(crate) fn layers(&self) -> impl DoubleEndedIterator<Item = (&Tensor, &Tensor)> + ExactSizeIterator {
+        self.values.weights.iter().zip(&self.values.biases)
+    }
+}
+
+/// The values of a tensor of floats, in row-major order.
+pub(crate) fn to_host(tensor: &Tensor) -> Result<Vec<f32>, NnError> {
+    let mut values = vec![0.0; tensor.numel()];
+    let count = values.len();
+    tensor.f_contiguous()?.f_copy_data(&mut values, count)?;
+    Ok(values)
+}
+
+/// Overwrites a tensor of floats.
+pub(crate) fn from_host(tensor: &mut Tensor, values: &[f32], what: &'static str) -> Result<(), NnError> {
+    if values.len() != tensor.numel() {
+        return Err(NnError::Length {
+            what,
+            expected: tensor.numel(),
+            found: values.len(),
+        });
+    }
+    let source = Tensor::f_from_slice(values)?.f_view(tensor.size().as_slice())?;
+    tensor.f_copy_(&source)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use provenir_policy::Activation;
+
+    use super::*;
+    use crate::testing::{Learner, bits, normal, shape, streams};
+
+    #[test]
+    fn initial_values_are_uniform_within_one_over_root_inputs() {
+        let shape = shape(100, &[400, 25], 3, Activation::Relu);
+        let ensemble = Ensemble::initial(&shape, &streams(&[0, 1]), Device::Cpu).unwrap();
+        let layers = ensemble.member(1).unwrap();
+        assert_ne!(layers, ensemble.member(0).unwrap());
+        for layer in layers {
+            let bound = 1.0 / (layer.inputs() as f64).sqrt();
+            for values in [layer.weights(), layer.bias()] {
+                let values: Vec<f64> = values.iter().map(|value| f64::from(*value) / bound).collect();
+                assert!(values.iter().all(|value| value.abs() <= 1.0));
+                // The mean of n values uniform within ±1 has a variance of 1/(3n), that of their squares of 4/(45n).
+                let count = values.len() as f64;
+                let mean = values.iter().sum::<f64>() / count;
+                let square = values.iter().map(|value| value * value).sum::<f64>() / count;
+                assert!(mean.abs() < 5.0 / (3.0 * count).sqrt(), "{mean}");
+                assert!(
+                    (square - 1.0 / 3.0).abs() < 10.0 / (45.0 * count).sqrt(),
+                    "{square}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_network_learns_the_same_bits_alone_and_in_company() {
+        for (hidden, rows) in [(&[64, 64][..], 64), (&[100, 37], 61), (&[256, 256, 256], 256)] {
+            let shape = shape(16, hidden, 3, Activation::Relu);
+            let (input, target) = (normal(5, &[4, rows as i64, 16]), normal(6, &[4, rows as i64, 3]));
+            let train = |numbers: &[u64]| {
+                let mut learner = Learner::new(&shape, &streams(numbers), rows).unwrap();
+                let chosen: Vec<i64> = numbers.iter().map(|number| *number as i64).collect();
+                let index = Tensor::from_slice(&chosen);
+                let (input, target) = (input.index_select(0, &index), target.index_select(0, &index));
+                let rates: Vec<f64> = numbers.iter().map(|number| 1e-3 * (*number + 1) as f64).collect();
+                for _ in 0..5 {
+                    let _ = learner.differentiate(&input, &target).unwrap();
+                    let _ = learner.adam.step(&rates, Some(0.1)).unwrap();
+                }
+                learner.ensemble
+            };
+            let together = train(&[0, 1, 2, 3]);
+            for number in 0..4 {
+                let alone = train(&[number]);
+                assert_eq!(
+                    bits(&alone.flat().get(0)),
+                    bits(&together.flat().get(number as i64))
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn saved_values_come_back_and_others_are_refused() {
+        let shape = shape(3, &[5], 2, Activation::Tanh);
+        let saved = Ensemble::initial(&shape, &streams(&[0]), Device::Cpu)
+            .unwrap()
+            .save()
+            .unwrap();
+        let mut other = Ensemble::initial(&shape, &streams(&[1]), Device::Cpu).unwrap();
+        assert_ne!(other.save().unwrap(), saved);
+        other.load(&saved).unwrap();
+        assert_eq!(other.save().unwrap(), saved);
+        let error = other.load(&saved[1..]).unwrap_err().to_string();
+        assert_eq!(error, "networks: 64 values are needed, 63 were given");
+    }
+}

@@ -1,0 +1,156 @@
+use std::time::Duration;
+
+use provenir_api::protocol::Progress;
+use provenir_execution::{AnyExecution, Context, Execution, Failure, Inputs, Outputs, erase};
+use provenir_table::TableBuilder;
+
+use crate::declarations::{
+    Chatter, ChatterParameters, Clock, ClockParameters, Crash, CrashParameters, Death, Fail, FailParameters,
+    Noop, NoopParameters, Sleep, SleepParameters,
+};
+
+/// All of them.
+pub fn executions() -> Vec<Box<dyn AnyExecution>> {
+    vec![
+        erase(RunNoop),
+        erase(RunSleep),
+        erase(RunFail),
+        erase(RunCrash),
+        erase(RunChatter),
+        erase(RunClock),
+    ]
+}
+
+fn sum(inputs: &Inputs, value: f64) -> Result<Outputs, Failure> {
+    let mut sum = value;
+    for input in inputs.many("one").iter().chain(inputs.many("many")) {
+        sum += input.table.column_f64("value")?.iter().sum::<f64>();
+    }
+    Ok(Outputs::new().table("sum", TableBuilder::new().f64("value", vec![sum]).build()?))
+}
+
+struct RunNoop;
+
+impl Execution for RunNoop {
+    type Kind = Noop;
+
+    fn execute(
+        &self,
+        parameters: &NoopParameters,
+        inputs: &Inputs,
+        context: &Context<'_>,
+    ) -> Result<Outputs, Failure> {
+        let length = if parameters.file.is_some() {
+            context.source("/file")?.len()
+        } else {
+            0
+        };
+        sum(inputs, parameters.value + length as f64)
+    }
+}
+
+struct RunSleep;
+
+impl Execution for RunSleep {
+    type Kind = Sleep;
+
+    fn execute(
+        &self,
+        parameters: &SleepParameters,
+        inputs: &Inputs,
+        context: &Context<'_>,
+    ) -> Result<Outputs, Failure> {
+        context.write_checkpoint("started", b"")?;
+        let whole = Duration::from_secs_f64(parameters.seconds);
+        while context.elapsed() < whole {
+            context.check_cancelled()?;
+            context.progress(Progress {
+                done: context.elapsed().as_millis() as u64,
+                total: Some(whole.as_millis() as u64),
+                unit: "ms".to_owned(),
+                ..Progress::default()
+            });
+            std::thread::sleep(Duration::from_millis(10).min(whole.saturating_sub(context.elapsed())));
+        }
+        sum(inputs, parameters.value)
+    }
+}
+
+struct RunFail;
+
+impl Execution for RunFail {
+    type Kind = Fail;
+
+    fn execute(
+        &self,
+        parameters: &FailParameters,
+        inputs: &Inputs,
+        context: &Context<'_>,
+    ) -> Result<Outputs, Failure> {
+        if !parameters.fails {
+            return sum(inputs, 0.0);
+        }
+        context.info("about to fail");
+        Err(Failure::stage(parameters.message.clone()).help("this stage exists to fail"))
+    }
+}
+
+struct RunCrash;
+
+impl Execution for RunCrash {
+    type Kind = Crash;
+
+    #[expect(
+        clippy::exit,
+        clippy::panic,
+        clippy::print_stderr,
+        reason = "dying in every way is what it is for"
+    )]
+    fn execute(&self, parameters: &CrashParameters, _: &Inputs, _: &Context<'_>) -> Result<Outputs, Failure> {
+        eprintln!("last words");
+        match parameters.how {
+            Death::Panic => panic!("a panic on purpose"),
+            Death::Abort => std::process::abort(),
+            Death::Exit => std::process::exit(7),
+        }
+    }
+}
+
+struct RunChatter;
+
+impl Execution for RunChatter {
+    type Kind = Chatter;
+
+    #[expect(
+        clippy::print_stdout,
+        clippy::print_stderr,
+        reason = "libraries print; the protocol must survive it"
+    )]
+    fn execute(
+        &self,
+        parameters: &ChatterParameters,
+        inputs: &Inputs,
+        context: &Context<'_>,
+    ) -> Result<Outputs, Failure> {
+        println!("on standard output: {}", parameters.text);
+        eprintln!("on standard error: {}", parameters.text);
+        context.info(format!("in the log: {}", parameters.text));
+        context.warn(format!("as a warning: {}", parameters.text));
+        sum(inputs, 0.0)
+    }
+}
+
+struct RunClock;
+
+impl Execution for RunClock {
+    type Kind = Clock;
+
+    fn execute(
+        &self,
+        _: &ClockParameters,
+        inputs: &Inputs,
+        context: &Context<'_>,
+    ) -> Result<Outputs, Failure> {
+        sum(inputs, context.elapsed().as_secs_f64())
+    }
+}
