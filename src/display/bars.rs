@@ -19,15 +19,19 @@ impl<'a> Bars<'a> {
     pub(super) fn new(plan: &'a Plan) -> Self {
         // Fifteen frames a second are smooth, and cost nothing beside training.
         let screen = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(15));
-        Self { plan, screen, run: ProgressBar::hidden(), cells: BTreeMap::new() }
+        Self {
+            plan,
+            screen,
+            run: ProgressBar::hidden(),
+            cells: BTreeMap::new(),
+        }
     }
 
     pub(super) fn on(&mut self, event: &Event<'_>) {
         match event {
             Event::RunStarted { cells, cached, .. } if cached < cells => {
-                let bar = ProgressBar::new(*cells as u64).with_style(style(
-                    "{elapsed_precise} [{bar:30}] {pos}/{len} cells",
-                ));
+                let bar = ProgressBar::new(*cells as u64)
+                    .with_style(style("{elapsed_precise} [{bar:30}] {pos}/{len} cells"));
                 self.run = self.screen.add(bar);
                 self.run.set_position(*cached as u64);
                 self.run.enable_steady_tick(Duration::from_secs(1));
@@ -40,11 +44,15 @@ impl<'a> Bars<'a> {
                 bar.enable_steady_tick(Duration::from_millis(250));
                 self.cells.insert(cell.index, bar);
             }
-            Event::CellProgress { cell, progress: report } => {
+            Event::CellProgress {
+                cell,
+                progress: report,
+            } => {
                 if let Some(bar) = self.cells.get(&cell.index) {
                     let left = match report.total {
                         Some(total) if report.done > 0 && report.done < total => {
-                            let rest = bar.elapsed().as_secs_f64() * (total - report.done) as f64 / report.done as f64;
+                            let rest = bar.elapsed().as_secs_f64() * (total - report.done) as f64
+                                / report.done as f64;
                             format!(", {} left", super::sentence::duration(rest))
                         }
                         _ => String::new(),

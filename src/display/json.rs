@@ -9,7 +9,9 @@ pub struct Json {
 
 impl Json {
     pub(super) fn new() -> Self {
-        Self { output: std::io::stdout() }
+        Self {
+            output: std::io::stdout(),
+        }
     }
 
     pub(super) fn on(&mut self, event: &Event<'_>) {

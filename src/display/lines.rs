@@ -19,7 +19,11 @@ pub struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     pub(super) fn new(plan: &'a Plan, quiet: bool) -> Self {
-        Self { plan, quiet, told: BTreeMap::new() }
+        Self {
+            plan,
+            quiet,
+            told: BTreeMap::new(),
+        }
     }
 
     pub(super) fn on(&mut self, event: &Event<'_>) {
@@ -31,15 +35,25 @@ impl<'a> Lines<'a> {
                 self.told.insert(cell.index, clock::instant());
                 say(&format!("started {cell}"));
             }
-            Event::CellProgress { cell, progress: report } if !self.quiet => {
-                let due = self.told.get(&cell.index).is_none_or(|told| told.elapsed() >= INTERVAL);
+            Event::CellProgress {
+                cell,
+                progress: report,
+            } if !self.quiet => {
+                let due = self
+                    .told
+                    .get(&cell.index)
+                    .is_none_or(|told| told.elapsed() >= INTERVAL);
                 if due {
                     self.told.insert(cell.index, clock::instant());
                     say(&format!("{cell}: {}", progress(report)));
                 }
             }
             _ => {
-                let told = if self.quiet { urgent(event, self.plan) } else { sentence(event, self.plan) };
+                let told = if self.quiet {
+                    urgent(event, self.plan)
+                } else {
+                    sentence(event, self.plan)
+                };
                 if let Some(told) = told {
                     say(&told);
                 }

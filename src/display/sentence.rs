@@ -12,7 +12,12 @@ use crate::store::{Copied, Outcome};
 /// What an event says to a person who only wants to know what is over or needs attention: `None` where it is neither.
 pub(super) fn sentence(event: &Event<'_>, plan: &Plan) -> Option<String> {
     let told = match event {
-        Event::CellFinished { cell, seconds, outcome, .. } => {
+        Event::CellFinished {
+            cell,
+            seconds,
+            outcome,
+            ..
+        } => {
             let finished = format!("finished {cell} in {}", duration(*seconds));
             match outcome {
                 Outcome::New | Outcome::Same => finished,
@@ -25,7 +30,10 @@ pub(super) fn sentence(event: &Event<'_>, plan: &Plan) -> Option<String> {
             }
         }
         Event::CellAwaited { cell, owner, .. } => {
-            format!("waiting for {cell}, which process {} on {} executes", owner.pid, owner.host)
+            format!(
+                "waiting for {cell}, which process {} on {} executes",
+                owner.pid, owner.host
+            )
         }
         Event::CellRepairing { cell, object } => format!(
             "warning: the artifact {} is damaged; {cell}, which made it, runs again",
@@ -41,19 +49,26 @@ pub(super) fn urgent(event: &Event<'_>, plan: &Plan) -> Option<String> {
     use provenir_api::protocol::Level;
 
     let told = match event {
-        Event::CellLog { cell, level: Level::Warning, message } => format!("warning: {cell}: {message}"),
-        Event::CellFailed { cell, failure, seconds, .. } => {
-            failed(&format!("{cell} failed after {}", duration(*seconds)), failure)
-        }
+        Event::CellLog {
+            cell,
+            level: Level::Warning,
+            message,
+        } => format!("warning: {cell}: {message}"),
+        Event::CellFailed {
+            cell,
+            failure,
+            seconds,
+            ..
+        } => failed(&format!("{cell} failed after {}", duration(*seconds)), failure),
         Event::CellBlocked { cell, by } => format!("blocked: {cell} needs {by}, which failed"),
         Event::CellCancelled { cell } => format!("stopped: {cell}"),
-        Event::Published { path, copied, kept, .. } => published(shortest(path, plan), *copied, *kept)?,
+        Event::Published {
+            path, copied, kept, ..
+        } => published(shortest(path, plan), *copied, *kept)?,
         Event::NotPublished { path, failure, .. } => {
             failed(&format!("cannot publish `{}`", shortest(path, plan)), failure)
         }
-        Event::Interrupted => {
-            "stopping: finished cells are kept; interrupt again to stop at once".to_owned()
-        }
+        Event::Interrupted => "stopping: finished cells are kept; interrupt again to stop at once".to_owned(),
         _ => return None,
     };
     Some(told)
@@ -109,7 +124,12 @@ pub(super) fn ending(summary: &Summary, plan: &Plan) -> String {
 /// A running cell's progress: `12/60 epochs, loss 0.0123`.
 pub(super) fn progress(progress: &Progress) -> String {
     let mut told = match progress.total {
-        Some(total) => format!("{}/{} {}", grouped_u64(progress.done), grouped_u64(total), progress.unit),
+        Some(total) => format!(
+            "{}/{} {}",
+            grouped_u64(progress.done),
+            grouped_u64(total),
+            progress.unit
+        ),
         None => format!("{} {}", grouped_u64(progress.done), progress.unit),
     };
     for (name, value) in &progress.metrics {
@@ -207,13 +227,21 @@ mod tests {
 
     #[test]
     fn times_are_told_in_the_units_that_matter() {
-        let told: Vec<String> = [0.0, 0.0834, 9.99, 12.7, 75.0, 3600.0 * 2.0 + 301.0].map(duration).into();
-        assert_eq!(told, ["0.00 s", "0.08 s", "9.99 s", "12 s", "1 min 15 s", "2 h 5 min"]);
+        let told: Vec<String> = [0.0, 0.0834, 9.99, 12.7, 75.0, 3600.0 * 2.0 + 301.0]
+            .map(duration)
+            .into();
+        assert_eq!(
+            told,
+            ["0.00 s", "0.08 s", "9.99 s", "12 s", "1 min 15 s", "2 h 5 min"]
+        );
     }
 
     #[test]
     fn numbers_are_grouped_and_kept_to_what_matters() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(grouped),
+            ["0", "999", "1,000", "1,234,567"]
+        );
         let told: Vec<String> = [0.0, 0.012_345, 2442.4, -1.5, 1.0e-9].map(significant).into();
         assert_eq!(told, ["0", "0.0123", "2442", "-1.50", "1.00e-9"]);
     }

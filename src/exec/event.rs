@@ -5,7 +5,7 @@ use std::fmt;
 
 use camino::Utf8Path;
 use provenir_api::protocol::{Blame, Level, Progress};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::plan::{CellIndex, Plan};
 use crate::store::{ActionKey, Artifact, Copied, Outcome, Owner, StoreError};
@@ -188,17 +188,17 @@ pub enum Event<'a> {
 }
 
 /// Why a cell failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// Whose fault.
     pub blame: Blame,
     /// What happened.
     pub message: String,
     /// What to do next, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
     /// The last lines of its log.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tail: Vec<String>,
 }
 
@@ -225,7 +225,7 @@ impl From<&StoreError> for Failure {
 }
 
 /// What happened in a run, in all.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Cells that were executed.
     pub ran: usize,
@@ -250,7 +250,7 @@ pub struct Summary {
     /// The worst of the failures.
     pub blame: Option<Blame>,
     /// Why the run stopped before everything that could run had run.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halted: Option<Failure>,
 }
 

@@ -7,7 +7,6 @@ use provenir_api::protocol::{Blame, Done, Execute, Failed, FromWorker, Level, To
 
 use super::committer::Finished;
 use super::event::{Event, Failure};
-use super::resolve::Results;
 use super::scheduler::{Committing, Job, Scheduler, State};
 use super::worker::{FromThread, Worker, WorkerError, WorkerId};
 use crate::clock;
@@ -255,12 +254,7 @@ impl Scheduler<'_, '_> {
             .ports
             .entry(kind.name())
             .or_insert_with(|| kind.outputs().into());
-        let inputs = &self.plan.cells[cell].inputs;
-        let volatile = inputs.iter().any(|input| {
-            self.states
-                .artifact(input)
-                .is_ok_and(|artifact| artifact.volatile)
-        });
+        let volatile = self.plan.stage_of(cell).volatile;
         let finished = Finished {
             cell,
             action: job.action,

@@ -9,6 +9,7 @@
 mod budget;
 mod cells;
 mod committer;
+mod difference;
 mod event;
 mod interrupt;
 mod jobs;
@@ -18,8 +19,9 @@ mod survey;
 mod worker;
 
 pub use budget::{cores, memory};
+pub use difference::{Difference, differences};
 pub use event::{CellRef, Event, Failure, Subscriber, Summary};
 pub use interrupt::INTERRUPTED;
 pub use scheduler::{Options, RunOutcome, run};
 pub use survey::{Due, Standing, Survey};
-pub use worker::{WorkerError, WorkerProgram};
+pub use worker::{WorkerError, WorkerProgram, greeting};

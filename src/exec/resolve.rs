@@ -1,14 +1,12 @@
 use std::collections::BTreeMap;
 
-use camino::{Utf8Path, Utf8PathBuf};
-use provenir_api::Digest;
+use camino::Utf8PathBuf;
 use provenir_api::protocol::InputArtifact;
+use provenir_api::{Digest, Label};
 use serde_json::Value;
 
-use crate::plan::{CellIndex, Input, Plan};
-use crate::store::{
-    Action, ActionInput, ActionKey, Artifact, Committed, KeyEncoder, Store, StoreError, united,
-};
+use crate::plan::{self, CellIndex, Input, Plan};
+use crate::store::{Action, ActionInput, ActionKey, Artifact, Committed, Store, StoreError};
 
 /// Says what cells are once the results of their producers are known.
 pub(super) struct Resolver<'a> {
@@ -43,57 +41,43 @@ impl<'a> Resolver<'a> {
     /// The key of a cell whose producers' results are all known.
     pub(super) fn key(&mut self, cell: CellIndex, results: &impl Results) -> Result<ActionKey, StoreError> {
         let sources = self.sources(cell)?;
-        let plan = self.plan;
-        let kind = &plan.stage_of(cell).kind;
-        let cell = &plan.cells[cell];
-        let mut revisions: Vec<(&str, u32)> = kind
-            .revisions()
-            .iter()
-            .map(|revision| (revision.part, revision.number))
-            .collect();
-        revisions.sort_unstable();
-        let mut encoder = KeyEncoder::new(
-            kind.name(),
-            revisions.into_iter(),
-            &cell.parameters.canonical,
-            sources.iter().map(|(pointer, digest)| (pointer.as_str(), digest)),
-            cell.inputs.len(),
-        );
-        let united = united(
-            cell.inputs
+        let kind = &self.plan.stage_of(cell).kind;
+        let cell = &self.plan.cells[cell];
+        let inputs = cell.inputs.iter().map(|input| {
+            Ok(plan::ActionInput {
+                port: input.port,
+                gathered: &input.gathered,
+                source: &input.source,
+                content: results.artifact(input)?.content,
+            })
+        });
+        Ok(ActionKey::of(&plan::Action {
+            kind: kind.name(),
+            revisions: kind
+                .revisions()
                 .iter()
-                .map(|input| (input.port, input.source.as_ref())),
-        );
-        for input in &cell.inputs {
-            encoder.input(
-                input.port,
-                input.gathered.iter().map(|(axis, label)| (axis.as_ref(), label)),
-                united.contains(input.port).then_some(input.source.as_ref()),
-                &results.artifact(input)?.content,
-            );
-        }
-        Ok(encoder.finish())
+                .map(|revision| (revision.part, revision.number))
+                .collect(),
+            parameters: &cell.parameters.canonical,
+            inputs: inputs.collect::<Result<_, StoreError>>()?,
+            sources: sources
+                .iter()
+                .map(|(pointer, digest)| (pointer.as_str(), *digest))
+                .collect(),
+            platform: None,
+        }))
     }
 
-    /// The action of a cell whose producers' results are all known.
+    /// The action of a cell whose producers' results are all known: what the store keeps beside the result.
     pub(super) fn action(&mut self, cell: CellIndex, results: &impl Results) -> Result<Action, StoreError> {
         let sources = self.sources(cell)?;
         let kind = &self.plan.stage_of(cell).kind;
         let cell = &self.plan.cells[cell];
-        let united = united(
-            cell.inputs
-                .iter()
-                .map(|input| (input.port, input.source.as_ref())),
-        );
         let inputs = cell.inputs.iter().map(|input| {
             Ok(ActionInput {
                 port: input.port.to_owned(),
-                gathered: input
-                    .gathered
-                    .iter()
-                    .map(|(axis, label)| (axis.to_string(), label.clone()))
-                    .collect(),
-                source: united.contains(input.port).then(|| input.source.to_string()),
+                gathered: labels(input),
+                source: input.source.to_string(),
                 content: results.artifact(input)?.content,
             })
         });
@@ -107,6 +91,7 @@ impl<'a> Resolver<'a> {
             parameters: cell.parameters.canonical.clone(),
             sources,
             inputs: inputs.collect::<Result<_, StoreError>>()?,
+            platform: None,
         })
     }
 
@@ -120,11 +105,7 @@ impl<'a> Resolver<'a> {
             let artifact = results.artifact(input)?;
             Ok(InputArtifact {
                 port: input.port.to_owned(),
-                labels: input
-                    .gathered
-                    .iter()
-                    .map(|(axis, label)| (axis.to_string(), label.clone()))
-                    .collect(),
+                labels: labels(input),
                 source: input.source.to_string(),
                 path: self.store.layout().object(&artifact.object),
                 object: artifact.object,
@@ -141,7 +122,7 @@ impl<'a> Resolver<'a> {
         let mut parameters = resolved.full.clone();
         for source in &resolved.sources {
             if let Some(value) = parameters.pointer_mut(&source.pointer) {
-                *value = Value::from(self.absolute(&source.path).into_string());
+                *value = Value::from(self.plan.source_path(source).into_string());
             }
         }
         parameters
@@ -151,7 +132,7 @@ impl<'a> Resolver<'a> {
     fn sources(&mut self, cell: CellIndex) -> Result<BTreeMap<String, Digest>, StoreError> {
         let plan = self.plan;
         let sources = plan.cells[cell].parameters.sources.iter().map(|source| {
-            let path = self.absolute(&source.path);
+            let path = self.plan.source_path(source);
             let digest = match self.sources.get(&path) {
                 Some(digest) => *digest,
                 None => {
@@ -164,8 +145,13 @@ impl<'a> Resolver<'a> {
         });
         sources.collect()
     }
+}
 
-    fn absolute(&self, path: &Utf8Path) -> Utf8PathBuf {
-        self.plan.folder.join(path)
-    }
+/// Values of the gathered axes, by axis.
+fn labels(input: &Input) -> BTreeMap<String, Label> {
+    input
+        .gathered
+        .iter()
+        .map(|(axis, label)| (axis.to_string(), label.clone()))
+        .collect()
 }

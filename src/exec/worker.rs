@@ -254,6 +254,35 @@ impl Worker {
     }
 }
 
+/// Starts a worker only to hear its greeting.
+pub fn greeting(program: &WorkerProgram) -> Result<Hello, WorkerError> {
+    let (sender, signals) = mpsc::channel();
+    let mut worker = Worker::start(0, program, &sender)?;
+    let deadline = clock::instant() + GREETING;
+    loop {
+        let left = deadline.saturating_duration_since(clock::instant());
+        let reason = match signals.recv_timeout(left) {
+            Ok(Signal::Worker(_, FromThread::Message(FromWorker::Hello(hello)))) => {
+                worker.greet(hello.clone(), program)?;
+                worker.dismiss();
+                return Ok(hello);
+            }
+            Ok(Signal::Worker(_, FromThread::Stderr(line))) => {
+                worker.note(&line);
+                continue;
+            }
+            Ok(Signal::Worker(_, FromThread::Closed)) => worker.ending(),
+            Ok(_) => "said something that is not a greeting".to_owned(),
+            Err(_) => "said nothing for two minutes".to_owned(),
+        };
+        return Err(WorkerError::Greeting {
+            path: program.path.clone(),
+            reason,
+            tail: worker.take_tail(),
+        });
+    }
+}
+
 impl Drop for Worker {
     fn drop(&mut self) {
         let asked = self.input.take().is_none();

@@ -39,7 +39,10 @@ impl Diagnostic {
 
     pub(crate) fn label(&mut self, span: Span, text: impl Into<String>) -> &mut Self {
         const MOST: usize = 3;
-        if span != self.span && self.labels.len() < MOST && self.labels.iter().all(|(other, _)| *other != span) {
+        if span != self.span
+            && self.labels.len() < MOST
+            && self.labels.iter().all(|(other, _)| *other != span)
+        {
             self.labels.push((span, text.into()));
         }
         self

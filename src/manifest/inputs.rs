@@ -111,7 +111,11 @@ fn reference(text: &str, span: Span, report: &mut Report) -> (Spanned<String>, O
             let inner = report.sources.slice(span);
             let plain = inner.len() == text.len() + 2;
             let place = |offset: usize, length: usize| {
-                if plain { span.part(offset + 1, length) } else { span }
+                if plain {
+                    span.part(offset + 1, length)
+                } else {
+                    span
+                }
             };
             (
                 Spanned::new(stage.to_owned(), place(0, stage.len())),

@@ -69,7 +69,12 @@ pub(super) fn apply(
 
 /// Notes the labels of a layer's axes.
 fn remember(layer: &Table, known: &mut Known) {
-    for (name, entry) in layer.get("axes").and_then(|axes| axes.node.as_table()).into_iter().flatten() {
+    for (name, entry) in layer
+        .get("axes")
+        .and_then(|axes| axes.node.as_table())
+        .into_iter()
+        .flatten()
+    {
         if let Data::Array(items) = &entry.node.data {
             let labels = items.iter().filter_map(|item| value_name(item).label());
             known.entry(name.clone()).or_default().extend(labels);
@@ -226,7 +231,8 @@ fn replace_axis(
             .collect(),
         _ => BTreeMap::new(),
     };
-    let all_tables = matches!(&axis.node.data, Data::Array(items) if !items.is_empty() && items.len() == declared.len());
+    let all_tables =
+        matches!(&axis.node.data, Data::Array(items) if !items.is_empty() && items.len() == declared.len());
     let mut replaced = Vec::new();
     for mut value in values {
         if let Some(text) = value.as_text() {
@@ -285,7 +291,10 @@ fn apply_set(table: &mut Table, option: &str, report: &mut Report) {
         return;
     }
     if let ["axes", axis] = names.as_slice() {
-        match (&child(table, "axes").is_some_and(|axes| axes.contains_key(*axis)), &value.data) {
+        match (
+            &child(table, "axes").is_some_and(|axes| axes.contains_key(*axis)),
+            &value.data,
+        ) {
             (false, _) => unknown(axis, path[1].span, "axis", child(table, "axes"), report),
             (true, Data::Array(values)) => {
                 replace_axis(table, axis, path[1].span, values.clone(), value.span, report);
@@ -372,11 +381,14 @@ fn read_value(text: &str, whole: Span, shift: usize, report: &mut Report) -> Opt
     let start = shift + (text.len() - text.trim_start().len());
     let span = whole.part(start, trimmed.len());
     if trimmed.is_empty() {
-        report.error(whole, "a value is empty").help("an empty text is written `''`");
+        report
+            .error(whole, "a value is empty")
+            .help("an empty text is written `''`");
         return None;
     }
     let toml = toml::de::DeValue::parse(trimmed).is_ok();
-    let bare = trimmed.starts_with(|first: char| first.is_alphabetic() || matches!(first, '_' | '.' | '/' | '$'))
+    let bare = trimmed
+        .starts_with(|first: char| first.is_alphabetic() || matches!(first, '_' | '.' | '/' | '$'))
         && !trimmed.contains(['"', '\'', '=', '[', ']', '\n']);
     if bare && !toml {
         Some(Node::text(trimmed, span))

@@ -47,7 +47,10 @@ fn read(path: &Utf8Path, overrides: &Overrides, report: &mut Report) -> Option<R
         .ok()
         .and_then(|path| Utf8PathBuf::from_path_buf(path).ok());
     let Some(absolute) = absolute else {
-        report.error(Sources::start(source), "the path of the working folder is not valid UTF-8");
+        report.error(
+            Sources::start(source),
+            "the path of the working folder is not valid UTF-8",
+        );
         return None;
     };
     let layers = with_bases(path, source, table, report)?;
@@ -84,7 +87,10 @@ fn read_file(path: &Utf8Path, extended: Option<Span>, report: &mut Report) -> Op
 
 /// Whether the rest of the manifest can be understood.
 fn check_format(table: &Table, source: u32, report: &mut Report) -> bool {
-    match table.get("format").map(|entry| (&entry.node.data, entry.node.span)) {
+    match table
+        .get("format")
+        .map(|entry| (&entry.node.data, entry.node.span))
+    {
         None => {
             report
                 .error(Sources::start(source), "the manifest does not say its format")
@@ -96,7 +102,9 @@ fn check_format(table: &Table, source: u32, report: &mut Report) -> bool {
             report
                 .error(
                     span,
-                    format!("the manifest has format {version}; this version of provenir reads format {FORMAT}"),
+                    format!(
+                        "the manifest has format {version}; this version of provenir reads format {FORMAT}"
+                    ),
                 )
                 .help("install a newer provenir");
             false
@@ -137,7 +145,10 @@ fn read_text(path: &Utf8Path) -> Result<String, String> {
     }
     String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
-        let line = 1 + error.as_bytes()[..offset].iter().filter(|byte| **byte == b'\n').count();
+        let line = 1 + error.as_bytes()[..offset]
+            .iter()
+            .filter(|byte| **byte == b'\n')
+            .count();
         format!("`{path}` is not a manifest: it is not UTF-8 text (byte {offset}, line {line})")
     })
 }
@@ -158,7 +169,9 @@ fn with_bases(path: &Utf8Path, source: u32, table: Table, report: &mut Report) -
         };
         let base = current.parent().unwrap_or(Utf8Path::new("")).join(base);
         let identity = fs::canonicalize(&base).ok();
-        let known = chain.iter().position(|(_, known)| identity.is_some() && *known == identity);
+        let known = chain
+            .iter()
+            .position(|(_, known)| identity.is_some() && *known == identity);
         chain.push((base.clone(), identity));
         if let Some(first) = known {
             let names: Vec<&str> = chain[first..].iter().map(|(path, _)| path.as_str()).collect();
@@ -166,7 +179,10 @@ fn with_bases(path: &Utf8Path, source: u32, table: Table, report: &mut Report) -
             return None;
         }
         if chain.len() > EXTENDS_LIMIT {
-            report.error(span, format!("more than {EXTENDS_LIMIT} manifests extend one another"));
+            report.error(
+                span,
+                format!("more than {EXTENDS_LIMIT} manifests extend one another"),
+            );
             return None;
         }
         let Some((id, table)) = read_file(&base, Some(span), report) else {
@@ -207,8 +223,5 @@ pub(super) fn merge(base: &mut Table, over: Table) {
 
 /// An entry whose key and value have one place.
 pub(super) fn entry(node: Node) -> Entry {
-    Entry {
-        key: node.span,
-        node,
-    }
+    Entry { key: node.span, node }
 }

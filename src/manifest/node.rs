@@ -228,19 +228,18 @@ impl Reader {
             DeValue::Boolean(value) => Data::Bool(value),
             DeValue::Integer(integer) => match i64::from_str_radix(integer.as_str(), integer.radix()) {
                 Ok(value) => Data::Integer(value),
-                Err(_) => invalid(format!(
-                    "whole numbers are between {} and {}",
-                    i64::MIN,
-                    i64::MAX
-                )),
+                Err(_) => invalid(format!("whole numbers are between {} and {}", i64::MIN, i64::MAX)),
             },
             DeValue::Float(float) => match float.as_str().parse::<f64>() {
                 Ok(value) if value.is_finite() => Data::Float(value),
-                _ => invalid(format!("numbers must be finite, this is {}", clip(float.as_str()))),
+                _ => invalid(format!(
+                    "numbers must be finite, this is {}",
+                    clip(float.as_str())
+                )),
             },
-            DeValue::Datetime(_) => invalid(
-                "dates and times have no meaning here; in quotes it would be a text".to_owned(),
-            ),
+            DeValue::Datetime(_) => {
+                invalid("dates and times have no meaning here; in quotes it would be a text".to_owned())
+            }
             DeValue::Array(items) => Data::Array(
                 items
                     .into_iter()

@@ -22,7 +22,9 @@ const RESERVED: [&str; 3] = ["stage", "pipeline", "source"];
 
 /// Reads the root table of a manifest, after everything was merged into it. `root` is the place of the whole.
 pub(crate) fn read_manifest(table: &Table, root: Span, report: &mut Report) -> Manifest {
-    const KEYS: [&str; 7] = ["format", "extends", "pipeline", "axes", "exclude", "stages", "profiles"];
+    const KEYS: [&str; 7] = [
+        "format", "extends", "pipeline", "axes", "exclude", "stages", "profiles",
+    ];
     known_keys(table, "key of a manifest", &KEYS, report);
     let name = read_pipeline(table, root, report);
     let mut axes = IndexMap::new();
@@ -45,7 +47,10 @@ pub(crate) fn read_manifest(table: &Table, root: Span, report: &mut Report) -> M
             if let Some(declared) = expect_table(&entry.node, "`stages`", report) {
                 if declared.len() > STAGES {
                     let count = declared.len();
-                    report.error(entry.key, format!("{count} stages are more than the limit of {STAGES}"));
+                    report.error(
+                        entry.key,
+                        format!("{count} stages are more than the limit of {STAGES}"),
+                    );
                 }
                 for (name, entry) in declared.iter().take(STAGES) {
                     check_name(name, entry.key, "stage", report);
@@ -140,7 +145,10 @@ fn axis_label(item: &Node, report: &mut Report) -> Option<Label> {
     let named = match &item.data {
         Data::Invalid => return None,
         Data::Array(_) => {
-            report.error(item.span, "an axis value is a text, a number, a truth value or a table, not an array");
+            report.error(
+                item.span,
+                "an axis value is a text, a number, a truth value or a table, not an array",
+            );
             return None;
         }
         Data::Table(table) => match table.get("name") {
@@ -296,7 +304,11 @@ fn read_selectors(entry: Option<&Entry>, what: &str, report: &mut Report) -> Vec
 }
 
 fn read_selector(node: &Node, what: &str, may_be_empty: bool, report: &mut Report) -> Option<Selector> {
-    let subject = if may_be_empty { format!("`{what}`") } else { format!("an entry of `{what}`") };
+    let subject = if may_be_empty {
+        format!("`{what}`")
+    } else {
+        format!("an entry of `{what}`")
+    };
     let table = expect_table(node, &subject, report)?;
     if table.is_empty() && !may_be_empty {
         report
@@ -353,7 +365,10 @@ fn read_resources(table: &Table, report: &mut Report) -> ResourcesDecl {
             _ => {
                 let found = node.described();
                 report
-                    .error(node.span, format!("`{key}` is a whole number of {unit} from 1 to {most}"))
+                    .error(
+                        node.span,
+                        format!("`{key}` is a whole number of {unit} from 1 to {most}"),
+                    )
                     .help(format!("this is {found}"));
                 None
             }
@@ -415,7 +430,8 @@ fn optional_table<'a>(table: &'a Table, key: &str, report: &mut Report) -> Optio
 }
 
 pub(crate) fn expect_table<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a Table> {
-    node.as_table().or_else(|| mismatch(node, what, "a table", report))
+    node.as_table()
+        .or_else(|| mismatch(node, what, "a table", report))
 }
 
 pub(crate) fn expect_text<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a str> {
@@ -431,8 +447,14 @@ pub(crate) fn expect_array<'a>(node: &'a Node, what: &str, report: &mut Report) 
 
 /// The label that a value names.
 pub(crate) fn expect_label(node: &Node, report: &mut Report) -> Option<Label> {
-    node.label()
-        .or_else(|| mismatch(node, "an axis value here", "a text, a number or a truth value", report))
+    node.label().or_else(|| {
+        mismatch(
+            node,
+            "an axis value here",
+            "a text, a number or a truth value",
+            report,
+        )
+    })
 }
 
 fn mismatch<T>(node: &Node, what: &str, wanted: &str, report: &mut Report) -> Option<T> {

@@ -63,7 +63,9 @@ impl Shown {
         let can_be_shown = !source.text.is_empty() && spans().all(|span| has_short_lines(&source.text, span));
         let mut message = visible(&found.message);
         if !can_be_shown {
-            let place = source.has_lines().then(|| source.place(found.span.start as usize));
+            let place = source
+                .has_lines()
+                .then(|| source.place(found.span.start as usize));
             let name = visible(source.name());
             message = match place {
                 Some((line, column)) => format!("{name}:{line}:{column}: {message}"),
@@ -124,12 +126,19 @@ fn has_short_lines(text: &str, span: Span) -> bool {
     let starts = bytes[..start].rsplitn(3, |byte| *byte == b'\n').take(2);
     let _ = (before, after, starts);
     let inside = &bytes[start..end];
-    let first = bytes[..start].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let first = bytes[..start]
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
     let first = bytes[..first.saturating_sub(1)]
         .iter()
         .rposition(|byte| *byte == b'\n')
         .map_or(0, |at| at + 1);
-    let last = end + bytes[end..].iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len() - end);
+    let last = end
+        + bytes[end..]
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .unwrap_or(bytes.len() - end);
     let last = match bytes.get(last + 1..) {
         Some(rest) => last + 1 + rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len()),
         None => last,
@@ -147,7 +156,9 @@ pub(super) fn visible(text: &str) -> String {
             '\n' | '\t' | '\r' => char,
             _ if char.is_control() && char.len_utf8() == 1 => '?',
             _ if char.is_control() => '¿',
-            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => '\u{fffd}',
+            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {
+                '\u{fffd}'
+            }
             _ => char,
         })
         .collect()
@@ -170,7 +181,9 @@ impl miette::Diagnostic for Shown {
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        self.help
+            .as_ref()
+            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -178,7 +191,8 @@ impl miette::Diagnostic for Shown {
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        (!self.labels.is_empty()).then(|| Box::new(self.labels.iter().cloned()) as Box<dyn Iterator<Item = _>>)
+        (!self.labels.is_empty())
+            .then(|| Box::new(self.labels.iter().cloned()) as Box<dyn Iterator<Item = _>>)
     }
 
     fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn miette::Diagnostic> + 'a>> {

@@ -70,7 +70,10 @@ impl<'m> Axes<'m> {
         Self {
             names: taken().map(|(name, _)| Arc::clone(name)).collect(),
             axes: taken().map(|(_, axis)| axis).collect(),
-            by_name: taken().enumerate().map(|(index, (name, _))| (&**name, index)).collect(),
+            by_name: taken()
+                .enumerate()
+                .map(|(index, (name, _))| (&**name, index))
+                .collect(),
             by_label: taken()
                 .map(|(_, axis)| {
                     axis.values
@@ -196,6 +199,8 @@ pub(super) struct Points {
 impl Points {
     /// Whether a point is among them; `at` gives the position of its value of each axis that the selector names.
     pub(super) fn contain(&self, at: impl Fn(usize) -> usize) -> bool {
-        self.values.iter().all(|(axis, values)| values.contains(&at(*axis)))
+        self.values
+            .iter()
+            .all(|(axis, values)| values.contains(&at(*axis)))
     }
 }

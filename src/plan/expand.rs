@@ -115,9 +115,11 @@ impl<'m> Expansion<'_, 'm> {
                 .collect();
             let node = &self.graph.nodes[stage];
             let message = format!("the pipeline has {cells} cells; the limit is {CELLS}");
-            self.report
-                .error(node.decl.key, message)
-                .help(format!("`{}` alone has {own}: {}", node.name, factors.join(" × ")));
+            self.report.error(node.decl.key, message).help(format!(
+                "`{}` alone has {own}: {}",
+                node.name,
+                factors.join(" × ")
+            ));
         } else if inputs > INPUTS {
             let (taken, stage) = widest;
             let node = &self.graph.nodes[stage];
@@ -209,8 +211,10 @@ impl<'m> Expansion<'_, 'm> {
             });
         }
         if places.iter().all(|place| matches!(place, Place::Excluded)) {
-            self.report
-                .warning(node.decl.key, format!("every cell of stage `{}` is excluded", node.name));
+            self.report.warning(
+                node.decl.key,
+                format!("every cell of stage `{}` is excluded", node.name),
+            );
         }
         self.grids[stage] = Some(Grid {
             stage: self.stages.len(),
@@ -232,7 +236,9 @@ impl<'m> Expansion<'_, 'm> {
         let node = &self.graph.nodes[stage];
         let mut inputs = Vec::with_capacity(links.ports.iter().map(|port| port.links.len()).sum());
         lacking.bases.clear();
-        lacking.bases.extend((0..node.wires.len()).map(|wire| links.base(wire, point)));
+        lacking
+            .bases
+            .extend((0..node.wires.len()).map(|wire| links.base(wire, point)));
         for (index, port) in links.ports.iter().enumerate() {
             let mut any = false;
             for link in &port.links {
@@ -275,11 +281,21 @@ impl<'m> Expansion<'_, 'm> {
                 for (axis, value) in &self.flow.stages[stage].fixed[link.wire] {
                     at[*axis] = *value;
                 }
-                format!("`{consumer}` takes `{}`, which is excluded", self.cell_name(wire.producer, &at))
+                format!(
+                    "`{consumer}` takes `{}`, which is excluded",
+                    self.cell_name(wire.producer, &at)
+                )
             }
-            Arity::Many => format!("`{consumer}` finds no cell of `{}`: all are excluded", producer.name),
+            Arity::Many => format!(
+                "`{consumer}` finds no cell of `{}`: all are excluded",
+                producer.name
+            ),
         };
-        let place = self.flow.exclusions(wire.producer, produced).first().map(|points| points.span);
+        let place = self
+            .flow
+            .exclusions(wire.producer, produced)
+            .first()
+            .map(|points| points.span);
         let diagnostic = self.report.error(wire.item.span, message);
         if let Some(place) = place {
             diagnostic.label(place, "excluded here");
@@ -307,7 +323,12 @@ impl<'m> Expansion<'_, 'm> {
     }
 
     fn cell_name(&self, stage: usize, point: &Point) -> String {
-        cell_name(self.graph.nodes[stage].name, self.flow.stages[stage].axes, self.axes, point)
+        cell_name(
+            self.graph.nodes[stage].name,
+            self.flow.stages[stage].axes,
+            self.axes,
+            point,
+        )
     }
 
     fn stage_inputs(&self, stage: usize, kind: &KindInfo, links: &Links) -> Vec<StageInput> {

@@ -99,7 +99,10 @@ impl Flow {
                 report
                     .error(
                         points.span,
-                        format!("stage `{}` does not vary over `{axis}`, so that this excludes nothing", node.name),
+                        format!(
+                            "stage `{}` does not vary over `{axis}`, so that this excludes nothing",
+                            node.name
+                        ),
                     )
                     .help("exclude it where it varies, or at the top level of the manifest");
                 continue;
@@ -128,11 +131,16 @@ impl Flow {
             let name = axes.name(axis);
             report
                 .warning(axes.key(axis), format!("no stage varies over the axis `{name}`"))
-                .help(format!("name it in a parameter as `${{{name}}}`, or in a stage's `over`"));
+                .help(format!(
+                    "name it in a parameter as `${{{name}}}`, or in a stage's `over`"
+                ));
         }
         for points in &self.exclude {
             if !self.stages.iter().any(|stage| points.axes.is_subset(stage.axes)) {
-                report.warning(points.span, "no stage varies over all of these axes, so that this excludes nothing");
+                report.warning(
+                    points.span,
+                    "no stage varies over all of these axes, so that this excludes nothing",
+                );
             }
         }
     }
@@ -172,7 +180,10 @@ fn slice(
                     format!("it varies over {}", provenir_api::schema::list(varies))
                 };
                 report
-                    .error(name.span, format!("stage `{producer}` does not vary over `{}`", name.value))
+                    .error(
+                        name.span,
+                        format!("stage `{producer}` does not vary over `{}`", name.value),
+                    )
                     .help(help);
             }
             continue;

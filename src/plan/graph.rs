@@ -112,7 +112,9 @@ impl<'m> Graph<'m> {
         let kind = self.nodes[stage].kind.clone();
         let mut wires = Vec::new();
         for input in &decl.inputs {
-            let port = kind.as_ref().and_then(|kind| find_port(kind, &input.port, report));
+            let port = kind
+                .as_ref()
+                .and_then(|kind| find_port(kind, &input.port, report));
             if let (Some(kind), Some(port)) = (&kind, port) {
                 check_arity(input, &kind.inputs[port], report);
             }
@@ -269,7 +271,10 @@ impl<'m> Graph<'m> {
             while waiting[stage] > 0 && !seen[stage] {
                 seen[stage] = true;
                 positions.insert(stage, path.len());
-                let Some(next) = self.producers[stage].iter().find(|(producer, _)| waiting[*producer] > 0) else {
+                let Some(next) = self.producers[stage]
+                    .iter()
+                    .find(|(producer, _)| waiting[*producer] > 0)
+                else {
                     break;
                 };
                 path.push((stage, next.1));
@@ -293,7 +298,10 @@ impl<'m> Graph<'m> {
                 .iter()
                 .find(|(stage, _)| *stage == stages[0])
                 .map_or(cycle[0].1, |(_, span)| *span);
-            let diagnostic = report.error(place, format!("stages feed each other in a cycle: {}", names.join(" → ")));
+            let diagnostic = report.error(
+                place,
+                format!("stages feed each other in a cycle: {}", names.join(" → ")),
+            );
             for (_, span) in cycle {
                 diagnostic.label(*span, "part of the cycle");
             }
@@ -355,7 +363,10 @@ fn find_output(kind: &KindInfo, item: &InputItem, report: &mut Report) -> Option
     let (name, span) = match &item.port {
         Some(port) => (port.value.as_str(), port.span),
         None if kind.outputs.is_empty() => {
-            let message = format!("stage `{}` gives nothing: its kind has no outputs", item.stage.value);
+            let message = format!(
+                "stage `{}` gives nothing: its kind has no outputs",
+                item.stage.value
+            );
             report.error(item.stage.span, message);
             return None;
         }
@@ -390,7 +401,10 @@ fn check_arity(input: &InputDecl, port: &InputPort, report: &mut Report) {
     for name in input.items.iter().filter_map(|item| item.name.as_ref()) {
         report.error(
             name.span,
-            format!("`as` names a member of a union, and input `{}` takes one artifact", port.name),
+            format!(
+                "`as` names a member of a union, and input `{}` takes one artifact",
+                port.name
+            ),
         );
     }
 }
@@ -424,7 +438,10 @@ fn name_sources<'m>(
         } else if let Some(first) = names.get(&source) {
             let first = *first;
             report
-                .error(item.span, format!("two members of the union are called `{}`", clip(&source)))
+                .error(
+                    item.span,
+                    format!("two members of the union are called `{}`", clip(&source)),
+                )
                 .label(first, "the other one")
                 .help("give one a name of its own: `{ stage = \"…\", as = \"…\" }`");
         }

@@ -59,6 +59,7 @@ impl Layout {
 
 /// The number of points of some axes.
 pub(super) fn count(set: AxisSet, axes: &Axes<'_>) -> u64 {
-    set.iter()
-        .fold(1_u64, |points, axis| points.saturating_mul(axes.values(axis).len() as u64))
+    set.iter().fold(1_u64, |points, axis| {
+        points.saturating_mul(axes.values(axis).len() as u64)
+    })
 }

@@ -78,7 +78,13 @@ pub(super) fn width(graph: &Graph<'_>, flow: &Flow, stage: usize, axes: &Axes<'_
 
 impl Links {
     /// The links of an untainted stage, whose producers are in `grids`.
-    pub(super) fn new(graph: &Graph<'_>, flow: &Flow, grids: &[Option<Grid>], stage: usize, axes: &Axes<'_>) -> Self {
+    pub(super) fn new(
+        graph: &Graph<'_>,
+        flow: &Flow,
+        grids: &[Option<Grid>],
+        stage: usize,
+        axes: &Axes<'_>,
+    ) -> Self {
         let node = &graph.nodes[stage];
         let mut links = Self {
             ports: Vec::new(),
@@ -87,7 +93,9 @@ impl Links {
         };
         let Some(kind) = &node.kind else { return links };
         for (index, wire) in node.wires.iter().enumerate() {
-            let Some(grid) = &grids[wire.producer] else { continue };
+            let Some(grid) = &grids[wire.producer] else {
+                continue;
+            };
             let fixed = &flow.stages[stage].fixed[index];
             let produced = flow.stages[wire.producer].axes;
             let open = gathered(graph, flow, stage, index);
@@ -100,7 +108,10 @@ impl Links {
                     .map(|axis| (axis, grid.layout.stride(axis)))
                     .collect(),
             );
-            let base: usize = fixed.iter().map(|(axis, value)| value * grid.layout.stride(*axis)).sum();
+            let base: usize = fixed
+                .iter()
+                .map(|(axis, value)| value * grid.layout.stride(*axis))
+                .sum();
             // By name, which is not the manifest's order of axes.
             let mut by_name: Vec<usize> = open.iter().collect();
             by_name.sort_by_key(|axis| axes.name(*axis));
@@ -141,7 +152,10 @@ impl Links {
 
     /// What a wire contributes to the producer's number at a point of the consumer.
     pub(super) fn base(&self, wire: usize, point: &Point) -> usize {
-        self.matched[wire].iter().map(|(axis, stride)| point[*axis] * stride).sum()
+        self.matched[wire]
+            .iter()
+            .map(|(axis, stride)| point[*axis] * stride)
+            .sum()
     }
 }
 

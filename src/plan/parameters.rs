@@ -161,7 +161,11 @@ impl<'m> StageParameters<'m> {
             used: None,
         };
         let Some(mut node) = node else { return stage };
-        let mut key = self.decl.params.as_ref().map_or(self.decl.key, |params| params.key);
+        let mut key = self
+            .decl
+            .params
+            .as_ref()
+            .map_or(self.decl.key, |params| params.key);
         let mut used = None;
         let mut found = true;
         for segment in problem.pointer.split('/').skip(1) {
@@ -194,7 +198,11 @@ impl<'m> StageParameters<'m> {
         let (target, place) = follow(node, at, axes, report);
         used = used.or(place);
         let table = matches!(target.data, Data::Table(_)) && place.is_none();
-        let shown = if problem.key || table || !found { key } else { target.span };
+        let shown = if problem.key || table || !found {
+            key
+        } else {
+            target.span
+        };
         Place { shown, value, used }
     }
 }

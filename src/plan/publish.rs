@@ -59,7 +59,11 @@ fn pattern(
     let kind = node.kind.as_ref()?;
     let Some(output) = kind.outputs.iter().find(|output| output.name == decl.port.value) else {
         let help = report.suggest(&decl.port.value, kind.outputs.iter().map(|output| output.name));
-        let message = format!("kind `{}` has no output `{}`", kind.kind.name(), clip(&decl.port.value));
+        let message = format!(
+            "kind `{}` has no output `{}`",
+            kind.kind.name(),
+            clip(&decl.port.value)
+        );
         report.error(decl.port.span, message).help.clone_from(&help);
         return None;
     };
@@ -70,7 +74,10 @@ fn pattern(
         report
             .warning(
                 decl.path.span,
-                format!("output `{}` is a .{extension} file, and the path says otherwise", output.name),
+                format!(
+                    "output `{}` is a .{extension} file, and the path says otherwise",
+                    output.name
+                ),
             )
             .help(format!("let the path end in `.{extension}`"));
     }
@@ -87,7 +94,9 @@ fn pattern(
                     reference.span,
                     format!("stage `{}` does not vary over `{axis}`", node.name),
                 )
-                .help(format!("`over = [\"{axis}\"]` makes one cell for each of its values"));
+                .help(format!(
+                    "`over = [\"{axis}\"]` makes one cell for each of its values"
+                ));
             return None;
         }
     }
@@ -154,18 +163,29 @@ impl Pattern {
             span: self.span,
         };
         paths.taken.insert(path.clone(), taken);
-        Some(Publish { port: self.port, path })
+        Some(Publish {
+            port: self.port,
+            path,
+        })
     }
 }
 
 impl Paths {
     /// Checks the paths against each other as folders, and against files that must not be overwritten. `inputs` are
     /// absolute, as is `folder`.
-    pub(super) fn check(&self, folder: &Utf8Path, inputs: impl Iterator<Item = Utf8PathBuf>, report: &mut Report) {
+    pub(super) fn check(
+        &self,
+        folder: &Utf8Path,
+        inputs: impl Iterator<Item = Utf8PathBuf>,
+        report: &mut Report,
+    ) {
         for (path, taken) in &self.taken {
             for parent in path.ancestors().skip(1) {
                 if let Some(other) = self.taken.get(parent) {
-                    let message = format!("`{parent}` would be a file, by `{}`, and a folder, by `{}`", other.by, taken.by);
+                    let message = format!(
+                        "`{parent}` would be a file, by `{}`, and a folder, by `{}`",
+                        other.by, taken.by
+                    );
                     report.error(taken.span, message).label(other.span, "and here");
                 }
             }
@@ -175,7 +195,10 @@ impl Paths {
                 && let Some(taken) = self.taken.get(path)
             {
                 report
-                    .error(taken.span, format!("`{path}` is read by this pipeline; a named copy would overwrite it"))
+                    .error(
+                        taken.span,
+                        format!("`{path}` is read by this pipeline; a named copy would overwrite it"),
+                    )
                     .help("give the copy another path");
             }
         }
@@ -200,7 +223,9 @@ fn below(text: &str) -> Result<Utf8PathBuf, String> {
         match component {
             Utf8Component::Normal(name) => path.push(name),
             Utf8Component::CurDir => {}
-            Utf8Component::ParentDir => return Err(format!("the path `{shown}` leaves the folder: it holds `..`")),
+            Utf8Component::ParentDir => {
+                return Err(format!("the path `{shown}` leaves the folder: it holds `..`"));
+            }
             Utf8Component::RootDir | Utf8Component::Prefix(_) => {
                 return Err(format!("the path `{shown}` is absolute"));
             }

@@ -34,7 +34,9 @@ pub(super) fn arriving(
             for axis in gathered.iter() {
                 let name = axes.name(axis);
                 if columns.column(name).is_none() {
-                    columns.columns.push(Column::new(name, label_type(axes.values(axis))));
+                    columns
+                        .columns
+                        .push(Column::new(name, label_type(axes.values(axis))));
                     continue;
                 }
                 let message = format!(

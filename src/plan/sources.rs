@@ -74,9 +74,10 @@ fn neighbour(path: &Utf8Path) -> Option<String> {
 
 /// What the operating system said, without the path that the message names already.
 pub(crate) fn cause(error: &io::Error) -> String {
-    error
-        .raw_os_error()
-        .map_or_else(|| error.to_string(), |code| io::Error::from_raw_os_error(code).to_string())
+    error.raw_os_error().map_or_else(
+        || error.to_string(),
+        |code| io::Error::from_raw_os_error(code).to_string(),
+    )
 }
 
 /// A path without `.` and `..`, by its text alone.

@@ -39,9 +39,19 @@ pub(super) enum Scope {
 }
 
 /// Splits a text into its parts. `None` where it holds a mistake, which is reported.
-pub(super) fn parse(text: &str, span: Span, scope: Scope, axes: &Axes<'_>, report: &mut Report) -> Option<Vec<Piece>> {
+pub(super) fn parse(
+    text: &str,
+    span: Span,
+    scope: Scope,
+    axes: &Axes<'_>,
+    report: &mut Report,
+) -> Option<Vec<Piece>> {
     // In a plain string every character stands for itself, after the opening quote.
-    let plain = report.sources.slice(span).get(1..).is_some_and(|inner| inner.starts_with(text));
+    let plain = report
+        .sources
+        .slice(span)
+        .get(1..)
+        .is_some_and(|inner| inner.starts_with(text));
     let bare = report.sources.slice(span) == text;
     let place = |offset: usize, length: usize| match (plain, bare) {
         (true, _) => span.part(offset + 1, length),
@@ -113,7 +123,12 @@ fn reference(name: &str, span: Span, axes: &Axes<'_>, report: &mut Report) -> Op
 impl Reference {
     /// What it stands for at one value of its axis: the value itself, the name of a table, or a field of it. Reports a
     /// field that the value does not have.
-    pub(super) fn target<'a>(&self, value: &'a AxisValue, axes: &Axes<'_>, report: &mut Report) -> Option<&'a Node> {
+    pub(super) fn target<'a>(
+        &self,
+        value: &'a AxisValue,
+        axes: &Axes<'_>,
+        report: &mut Report,
+    ) -> Option<&'a Node> {
         if let Some(found) = self.lookup(value) {
             return Some(found);
         }
@@ -126,7 +141,11 @@ impl Reference {
         report
             .error(
                 self.span,
-                format!("the value `{}` of axis `{name}` has no field `{}`", value.label, clip(&path)),
+                format!(
+                    "the value `{}` of axis `{name}` has no field `{}`",
+                    value.label,
+                    clip(&path)
+                ),
             )
             .label(value.node.span, "this value")
             .help
@@ -184,7 +203,10 @@ impl Template {
                 }
             }
             Data::Array(items) => {
-                let items: Vec<Self> = items.iter().map(|item| Self::compile(item, axes, report)).collect();
+                let items: Vec<Self> = items
+                    .iter()
+                    .map(|item| Self::compile(item, axes, report))
+                    .collect();
                 if items.iter().all(Self::is_constant) {
                     Self::Constant(items.into_iter().filter_map(Self::into_constant).collect())
                 } else {
@@ -303,7 +325,10 @@ pub(super) fn interpolate<'a>(
                     }
                 }
                 if text.len() > TEXT {
-                    report.error(reference.span, format!("the text becomes longer than {TEXT} bytes"));
+                    report.error(
+                        reference.span,
+                        format!("the text becomes longer than {TEXT} bytes"),
+                    );
                     return None;
                 }
             }

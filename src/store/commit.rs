@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::Digest;
 use provenir_api::port::OutputPort;
 use provenir_api::protocol::OutputArtifact;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::durable::{make_folder, rename_new, sync, unique};
 use super::lookup::{is_intact, stat};
@@ -33,7 +33,7 @@ pub struct Commit {
 }
 
 /// How a result relates to what the store had.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The store had no result of the action.

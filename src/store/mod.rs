@@ -54,7 +54,6 @@ pub use publish::{Copied, Publication};
 pub use result::{ActionResult, Artifact};
 pub use sweep::{Workspace, sweep};
 
-pub(crate) use action::{KeyEncoder, united};
 pub(crate) use durable::replace;
 
 /// An open store.

@@ -146,6 +146,7 @@ pub(super) mod tests {
             parameters: json!({ "number": number }),
             sources: BTreeMap::new(),
             inputs: Vec::new(),
+            platform: None,
         }
     }
 
