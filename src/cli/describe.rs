@@ -12,20 +12,41 @@ const WIDTH: usize = 28;
 
 /// A table in words.
 pub(super) fn describe(table: &Table) -> Result<String, TableError> {
-    let mut text = format!("{} rows, {} columns\n", table.rows(), table.schema().columns.len());
-    let mut grid = vec![["column", "type", "unit", "missing", "min", "mean", "max"].map(str::to_owned).to_vec()];
+    let mut text = format!(
+        "{} rows, {} columns\n",
+        table.rows(),
+        table.schema().columns.len()
+    );
+    let mut grid = vec![
+        ["column", "type", "unit", "missing", "min", "mean", "max"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     let mut values: Vec<(String, Vec<String>)> = Vec::new();
     for column in &table.schema().columns {
-        let Column { values: shown, missing, range } = Column::read(table, &column.name, &column.kind)?;
+        let Column {
+            values: shown,
+            missing,
+            range,
+        } = Column::read(table, &column.name, &column.kind)?;
         let kind = match &column.kind {
-            ColumnType::FixedList(item) => format!("{item} × {}", table.column_fixed_list_f32(&column.name).map_or(0, |(width, _)| width)),
+            ColumnType::FixedList(item) => format!(
+                "{item} × {}",
+                table
+                    .column_fixed_list_f32(&column.name)
+                    .map_or(0, |(width, _)| width)
+            ),
             other => other.to_string(),
         };
         let [least, mean, most] = range.map_or_else(
             || [const { String::new() }; 3],
             |[least, mean, most]| [number(least), number(mean), number(most)],
         );
-        let missing = if missing == 0 { String::new() } else { missing.to_string() };
+        let missing = if missing == 0 {
+            String::new()
+        } else {
+            missing.to_string()
+        };
         let unit = column.unit.clone().unwrap_or_default();
         grid.push(vec![column.name.clone(), kind, unit, missing, least, mean, most]);
         values.push((column.name.clone(), shown));
@@ -71,7 +92,10 @@ impl Column {
             ColumnType::Utf8 => {
                 let values = table.optional_utf8(name)?;
                 Self {
-                    values: values[..first].iter().map(|value| value.map_or_else(String::new, |value| cut(value, WIDTH))).collect(),
+                    values: values[..first]
+                        .iter()
+                        .map(|value| value.map_or_else(String::new, |value| cut(value, WIDTH)))
+                        .collect(),
                     missing: values.iter().filter(|value| value.is_none()).count(),
                     range: None,
                 }
@@ -95,12 +119,22 @@ impl Column {
             ColumnType::List(item) => {
                 let lists: Vec<Option<Vec<f32>>> = if **item == ColumnType::Float64 {
                     let lists = table.optional_list_f64(name)?;
-                    lists.into_iter().map(|list| Some(list?.iter().map(|value| *value as f32).collect())).collect()
+                    lists
+                        .into_iter()
+                        .map(|list| Some(list?.iter().map(|value| *value as f32).collect()))
+                        .collect()
                 } else {
-                    table.optional_list_f32(name)?.into_iter().map(|list| list.map(<[f32]>::to_vec)).collect()
+                    table
+                        .optional_list_f32(name)?
+                        .into_iter()
+                        .map(|list| list.map(<[f32]>::to_vec))
+                        .collect()
                 };
                 Self {
-                    values: lists[..first].iter().map(|values| values.as_deref().map_or_else(String::new, list)).collect(),
+                    values: lists[..first]
+                        .iter()
+                        .map(|values| values.as_deref().map_or_else(String::new, list))
+                        .collect(),
                     missing: lists.iter().filter(|list| list.is_none()).count(),
                     range: range(lists.iter().flatten().flatten().map(|value| f64::from(*value))),
                 }
@@ -108,7 +142,10 @@ impl Column {
             _ => {
                 let values = table.column_numbers(name)?;
                 Self {
-                    values: values[..first].iter().map(|value| value.map_or_else(String::new, number)).collect(),
+                    values: values[..first]
+                        .iter()
+                        .map(|value| value.map_or_else(String::new, number))
+                        .collect(),
                     missing: values.iter().filter(|value| value.is_none()).count(),
                     range: range(values.into_iter().flatten()),
                 }
@@ -144,14 +181,21 @@ fn number(value: f64) -> String {
 
 fn list(values: &[f32]) -> String {
     const SHOWN: usize = 3;
-    let shown: Vec<String> = values.iter().take(SHOWN).map(|value| format!("{value:.3}")).collect();
+    let shown: Vec<String> = values
+        .iter()
+        .take(SHOWN)
+        .map(|value| format!("{value:.3}"))
+        .collect();
     let rest = if values.len() > SHOWN { ", …" } else { "" };
     format!("[{}{rest}]", shown.join(", "))
 }
 
 /// Cut to a width, with nothing in it that a terminal would obey.
 fn cut(text: &str, width: usize) -> String {
-    let clean: String = text.chars().map(|symbol| if symbol.is_control() { '\u{fffd}' } else { symbol }).collect();
+    let clean: String = text
+        .chars()
+        .map(|symbol| if symbol.is_control() { '\u{fffd}' } else { symbol })
+        .collect();
     if clean.chars().count() <= width {
         return clean;
     }
@@ -162,7 +206,12 @@ fn cut(text: &str, width: usize) -> String {
 fn aligned(grid: &[Vec<String>]) -> String {
     let columns = grid.first().map_or(0, Vec::len);
     let widths: Vec<usize> = (0..columns)
-        .map(|column| grid.iter().map(|row| row[column].chars().count()).max().unwrap_or_default())
+        .map(|column| {
+            grid.iter()
+                .map(|row| row[column].chars().count())
+                .max()
+                .unwrap_or_default()
+        })
         .collect();
     let mut text = String::new();
     for row in grid {
@@ -195,9 +244,24 @@ mod tests {
         let text = describe(&table).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "7 rows, 4 columns");
-        assert!(lines.iter().any(|line| line.split_whitespace().eq(["sample", "u64", "0", "3", "6"])), "{text}");
-        assert!(lines.iter().any(|line| line.split_whitespace().eq(["action", "f32", "×", "2", "0", "3.25", "6.5"])), "{text}");
-        assert!(lines.iter().any(|line| line.split_whitespace().eq(["loss", "f64", "5", "0.5", "1", "1.5"])), "{text}");
+        assert!(
+            lines
+                .iter()
+                .any(|line| line.split_whitespace().eq(["sample", "u64", "0", "3", "6"])),
+            "{text}"
+        );
+        assert!(
+            lines.iter().any(|line| line
+                .split_whitespace()
+                .eq(["action", "f32", "×", "2", "0", "3.25", "6.5"])),
+            "{text}"
+        );
+        assert!(
+            lines.iter().any(|line| line
+                .split_whitespace()
+                .eq(["loss", "f64", "5", "0.5", "1", "1.5"])),
+            "{text}"
+        );
         assert!(text.contains("environment = hopper\u{fffd}[31m"), "{text}");
         assert!(text.contains("first 5 of 7 rows"), "{text}");
         assert!(!text.contains('\u{1b}'));
@@ -206,11 +270,17 @@ mod tests {
     #[test]
     fn an_empty_table_has_no_ranges_and_no_rows() {
         let table = TableBuilder::new().f64("value", vec![]).build().unwrap();
-        assert_eq!(describe(&table).unwrap().lines().next(), Some("0 rows, 1 columns"));
+        assert_eq!(
+            describe(&table).unwrap().lines().next(),
+            Some("0 rows, 1 columns")
+        );
     }
 
     #[test]
     fn numbers_are_kept_to_what_matters() {
-        assert_eq!([1.0, 0.1, 2442.123_456, 1.0 / 3.0, 1e-9].map(number), ["1", "0.1", "2442.12", "0.333333", "1.00000e-9"]);
+        assert_eq!(
+            [1.0, 0.1, 2442.123_456, 1.0 / 3.0, 1e-9].map(number),
+            ["1", "0.1", "2442.12", "0.333333", "1.00000e-9"]
+        );
     }
 }

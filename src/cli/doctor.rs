@@ -9,7 +9,11 @@ use crate::store::{Layout, Store, Workspace};
 pub(super) fn doctor(edition: &Edition, arguments: &StoreArguments) -> Result<Exit, CommandError> {
     let mut report = Report::default();
     let host = Host::current();
-    report.good(format!("provenir {}, build {}", env!("CARGO_PKG_VERSION"), provenir_build_id::BUILD));
+    report.good(format!(
+        "provenir {}, build {}",
+        env!("CARGO_PKG_VERSION"),
+        provenir_build_id::BUILD
+    ));
     report.good(format!(
         "{} on {}, {} cores, {} MiB of memory",
         host.system, host.architecture, host.cores, host.memory
@@ -18,7 +22,11 @@ pub(super) fn doctor(edition: &Edition, arguments: &StoreArguments) -> Result<Ex
     let root = environment::store(arguments.cache.as_deref(), &environment::working_folder()?)?;
     check_store(&Layout::new(&root), &mut report);
     terminal::print(&report.text)?;
-    Ok(if report.is_bad { Exit::Environment } else { Exit::Done })
+    Ok(if report.is_bad {
+        Exit::Environment
+    } else {
+        Exit::Done
+    })
 }
 
 #[derive(Default)]
@@ -54,10 +62,15 @@ fn check_worker(edition: &Edition, report: &mut Report) -> Result<(), CommandErr
                 report.more(format!("{name}: {value}"));
             }
             let known = edition.registry();
-            let lacking: Vec<&str> =
-                known.names().filter(|name| hello.kinds.iter().all(|kind| kind != name)).collect();
+            let lacking: Vec<&str> = known
+                .names()
+                .filter(|name| hello.kinds.iter().all(|kind| kind != name))
+                .collect();
             if !lacking.is_empty() {
-                report.bad(&format!("the worker does not execute {}", lacking.join(", ")), None);
+                report.bad(
+                    &format!("the worker does not execute {}", lacking.join(", ")),
+                    None,
+                );
             }
         }
         Err(error) => report.bad(&error.to_string(), Some(error.help())),
@@ -94,7 +107,10 @@ fn check_store(layout: &Layout, report: &mut Report) {
             const GIB: f64 = (1_u64 << 30) as f64;
             let free = space.f_bavail as f64 * space.f_frsize as f64 / GIB;
             if free < 1.0 {
-                report.bad(&format!("{free:.1} GiB free on the store's disk"), Some("free some space"));
+                report.bad(
+                    &format!("{free:.1} GiB free on the store's disk"),
+                    Some("free some space"),
+                );
             } else {
                 report.good(format!("{free:.1} GiB free on the store's disk"));
             }

@@ -8,12 +8,18 @@ use crate::store::Layout;
 const CACHE: &str = "PROVENIR_CACHE";
 
 /// Whether a variable is set to something.
-#[expect(clippy::disallowed_methods, reason = "the command line module reads what may be set")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the command line module reads what may be set"
+)]
 pub(super) fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-#[expect(clippy::disallowed_methods, reason = "the command line module reads what may be set")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the command line module reads what may be set"
+)]
 fn cache() -> Result<Option<Utf8PathBuf>, CommandError> {
     match std::env::var_os(CACHE) {
         Some(value) if !value.is_empty() => Utf8PathBuf::from_os_string(value)
@@ -53,6 +59,7 @@ pub(super) fn beside(name: &str) -> Result<Utf8PathBuf, CommandError> {
         help: None,
     };
     let own = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
-    let own = Utf8PathBuf::from_path_buf(own).map_err(|_| failed("its path is not valid UTF-8".to_owned()))?;
+    let own =
+        Utf8PathBuf::from_path_buf(own).map_err(|_| failed("its path is not valid UTF-8".to_owned()))?;
     Ok(own.with_file_name(name))
 }

@@ -71,7 +71,10 @@ pub(super) enum CommandError {
 
 impl CommandError {
     pub(super) fn request(message: impl Into<String>) -> Self {
-        Self::Request { message: message.into(), help: None }
+        Self::Request {
+            message: message.into(),
+            help: None,
+        }
     }
 
     #[must_use]

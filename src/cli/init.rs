@@ -2,10 +2,17 @@
 
 use std::io;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
+
+use super::error::{CommandError, Exit};
+use super::terminal;
+use crate::store::Layout;
+
+/// Its name, which every command takes for granted.
+const NAME: &str = "pipeline.toml";
 
 /// The manifest that `init` writes.
-pub(super) const MANIFEST: &str = r#"# A pipeline: from demonstrations to a figure.
+const MANIFEST: &str = r#"# A pipeline: from demonstrations to a figure.
 #
 #   provenir plan     what would run, and why
 #   provenir run      run it; again: nothing runs
@@ -56,30 +63,33 @@ axes = { epsilon = [0.0, 0.2] }
 params = { demos = { samples = 2_000 }, policy = { hidden = [32, 32], epochs = 2 }, reward = { trials = 2 } }
 "#;
 
-/// What was made, in order; nothing that exists is touched.
-#[derive(Debug)]
-pub(super) struct Made {
-    pub(super) written: Vec<Utf8PathBuf>,
-    pub(super) kept: Vec<Utf8PathBuf>,
-}
-
-/// Lays a manifest and a store into a folder.
-pub(super) fn init(folder: &Utf8Path, store_files: &[(&str, &str)]) -> io::Result<Made> {
-    let mut made = Made { written: Vec::new(), kept: Vec::new() };
-    fs_err::create_dir_all(folder.join("cache"))?;
-    let files = std::iter::once(("pipeline.toml", MANIFEST))
-        .map(|(name, text)| (Utf8PathBuf::from(name), text))
-        .chain(store_files.iter().map(|(name, text)| (Utf8Path::new("cache").join(name), *text)));
-    for (name, text) in files {
-        let path = folder.join(name);
-        match fs_err::OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(mut file) => {
-                io::Write::write_all(&mut file, text.as_bytes())?;
-                made.written.push(path);
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => made.kept.push(path),
-            Err(error) => return Err(error),
+/// `init`: lays a manifest and a store into a folder; nothing that exists is touched.
+pub(super) fn init(folder: &Utf8Path) -> Result<Exit, CommandError> {
+    let failed = |error: io::Error| CommandError::Environment {
+        message: format!("cannot lay out a pipeline: {error}"),
+        help: None,
+    };
+    let layout = Layout::new(folder.join("cache"));
+    layout.create()?;
+    let path = folder.join(NAME);
+    let created = fs_err::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&path);
+    match created {
+        Ok(mut file) => io::Write::write_all(&mut file, MANIFEST.as_bytes()).map_err(failed)?,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(
+                CommandError::request(format!("`{path}` exists and stays as it is"))
+                    .help("name another folder: `provenir init FOLDER`"),
+            );
         }
+        Err(error) => return Err(failed(error)),
     }
-    Ok(made)
+    terminal::say(&format!(
+        "wrote `{path}`, and a store beside it: `{}`",
+        layout.root()
+    ));
+    terminal::say("next: put an expert where the manifest says, then `provenir plan` and `provenir run`");
+    Ok(Exit::Done)
 }

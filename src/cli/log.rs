@@ -11,7 +11,10 @@ pub(super) fn log(edition: &Edition, arguments: &LogArguments) -> Result<Exit, C
     let store = session::open(&arguments.manifest, &plan)?;
     let (selector, rest) = Selector::parse(&arguments.cell)?;
     if !rest.is_empty() {
-        return Err(CommandError::request(format!("`{}` names an output; a cell is wanted", arguments.cell)));
+        return Err(CommandError::request(format!(
+            "`{}` names an output; a cell is wanted",
+            arguments.cell
+        )));
     }
     let name = plan.name(selector.cell(&plan)?);
     for run in RunStore::new(store.layout()).runs()? {
@@ -19,7 +22,9 @@ pub(super) fn log(edition: &Edition, arguments: &LogArguments) -> Result<Exit, C
             continue;
         }
         let executed = run.records()?.into_iter().rev().find_map(|record| match record {
-            Record::Executed { cell, log, .. } | Record::Failed { cell, log, .. } if cell == name => Some(log),
+            Record::Executed { cell, log, .. } | Record::Failed { cell, log, .. } if cell == name => {
+                Some(log)
+            }
             _ => None,
         });
         let Some(log) = executed else { continue };
@@ -33,6 +38,8 @@ pub(super) fn log(edition: &Edition, arguments: &LogArguments) -> Result<Exit, C
         terminal::print(&String::from_utf8_lossy(&text))?;
         return Ok(Exit::Done);
     }
-    let error = CommandError::request(format!("`{name}` was not executed in any recorded run of this manifest"));
+    let error = CommandError::request(format!(
+        "`{name}` was not executed in any recorded run of this manifest"
+    ));
     Err(error.help("its result may come from another manifest, or its run's record was removed"))
 }

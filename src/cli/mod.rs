@@ -28,8 +28,8 @@ use provenir_api::AnyKind;
 use arguments::{Arguments, Command};
 use error::{CommandError, Exit};
 
+use crate::manifest::language_schema;
 use crate::registry::Registry;
-use crate::store::Layout;
 
 /// What distinguishes one executable made of this library from another.
 pub struct Edition {
@@ -51,7 +51,11 @@ pub fn main(edition: &Edition) -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are data that was asked for; everything else is a wrong request.
-            let exit = if error.use_stderr() { Exit::Request } else { Exit::Done };
+            let exit = if error.use_stderr() {
+                Exit::Request
+            } else {
+                Exit::Done
+            };
             let _ = error.print();
             return exit.into();
         }
@@ -77,7 +81,12 @@ fn execute(edition: &Edition, command: &Command) -> Result<Exit, CommandError> {
         Command::Show(arguments) => show::show(edition, arguments),
         Command::Path(arguments) => show::path(edition, arguments),
         Command::Log(arguments) => log::log(edition, arguments),
-        Command::Schema => schema(edition),
+        Command::Schema => {
+            let schema = language_schema(&edition.registry());
+            let text = serde_json::to_string_pretty(&schema).map_err(std::io::Error::from)?;
+            terminal::print(&format!("{text}\n"))?;
+            Ok(Exit::Done)
+        }
         Command::Init(arguments) => init::init(&arguments.folder),
         Command::Doctor(arguments) => doctor::doctor(edition, arguments),
         Command::Completions { shell } => {

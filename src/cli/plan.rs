@@ -50,8 +50,16 @@ fn heading(plan: &Plan, survey: &Survey<'_>) -> String {
     let Counts { cached, due, unknown } = Counts::of(survey.standings.iter());
     let cells = plan.cells.len();
     let plural = if cells == 1 { "" } else { "s" };
-    let mut text = format!("{} ({}): {cells} cell{plural}", plan.pipeline, session::short(&plan.manifest));
-    for (count, what) in [(cached, "up to date"), (due, "to run"), (unknown, "known only when those have run")] {
+    let mut text = format!(
+        "{} ({}): {cells} cell{plural}",
+        plan.pipeline,
+        session::short(&plan.manifest)
+    );
+    for (count, what) in [
+        (cached, "up to date"),
+        (due, "to run"),
+        (unknown, "known only when those have run"),
+    ] {
         if count > 0 {
             text.push_str(&format!(", {count} {what}"));
         }
@@ -61,11 +69,25 @@ fn heading(plan: &Plan, survey: &Survey<'_>) -> String {
 }
 
 fn table(plan: &Plan, survey: &Survey<'_>) -> String {
-    let header = ["stage", "kind", "varies over", "cells", "up to date", "to run", "unknown"];
+    let header = [
+        "stage",
+        "kind",
+        "varies over",
+        "cells",
+        "up to date",
+        "to run",
+        "unknown",
+    ];
     let mut grid = vec![header.map(str::to_owned).to_vec()];
     for stage in &plan.stages {
         let counts = Counts::of(survey.standings[stage.cells.clone()].iter());
-        let number = |count: usize| if count == 0 { String::new() } else { count.to_string() };
+        let number = |count: usize| {
+            if count == 0 {
+                String::new()
+            } else {
+                count.to_string()
+            }
+        };
         grid.push(vec![
             stage.name.clone(),
             stage.kind.name().to_owned(),
@@ -88,11 +110,17 @@ fn reasons(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Result<String, Co
             match &survey.standings[cell] {
                 Standing::Cached(_) => {}
                 Standing::Due { key, reason } => {
-                    found.entry(why(plan, store, survey, cell, *key, reason)?).or_default().push(cell);
+                    found
+                        .entry(why(plan, store, survey, cell, *key, reason)?)
+                        .or_default()
+                        .push(cell);
                 }
                 Standing::Unknown { producer } => {
                     let stage = &plan.stage_of(*producer).name;
-                    found.entry(format!("depends on what `{stage}` gives")).or_default().push(cell);
+                    found
+                        .entry(format!("depends on what `{stage}` gives"))
+                        .or_default()
+                        .push(cell);
                 }
             }
         }
@@ -105,7 +133,11 @@ fn reasons(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Result<String, Co
             text.push_str(&format!("  {who}: {reason}\n"));
         }
     }
-    Ok(if text.is_empty() { text } else { format!("\nwhy\n{text}") })
+    Ok(if text.is_empty() {
+        text
+    } else {
+        format!("\nwhy\n{text}")
+    })
 }
 
 fn cells(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Result<String, CommandError> {
@@ -113,12 +145,16 @@ fn cells(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Result<String, Comm
     for (cell, standing) in survey.standings.iter().enumerate() {
         let (key, standing, reason) = match standing {
             Standing::Cached(result) => (result.key().short(), "up to date", String::new()),
-            Standing::Due { key, reason } => {
-                (key.short(), "to run", why(plan, store, survey, cell, *key, reason)?)
-            }
-            Standing::Unknown { producer } => {
-                (String::new(), "unknown", format!("depends on `{}`", plan.name(*producer)))
-            }
+            Standing::Due { key, reason } => (
+                key.short(),
+                "to run",
+                why(plan, store, survey, cell, *key, reason)?,
+            ),
+            Standing::Unknown { producer } => (
+                String::new(),
+                "unknown",
+                format!("depends on `{}`", plan.name(*producer)),
+            ),
         };
         grid.push(vec![plan.name(cell), key, standing.to_owned(), reason]);
     }
@@ -138,7 +174,10 @@ fn why(
     let miss = match reason {
         Due::Forced => return Ok("forced".to_owned()),
         Due::Miss(MissReason::Missing(object)) => {
-            return Ok(format!("its artifact {} is missing from the store", object.short()));
+            return Ok(format!(
+                "its artifact {} is missing from the store",
+                object.short()
+            ));
         }
         Due::Miss(MissReason::Damaged(object)) => {
             return Ok(format!("its artifact {} is damaged", object.short()));

@@ -37,7 +37,12 @@ pub(super) fn find(edition: &Edition, arguments: &ReferenceArguments) -> Result<
         if !is_file(text) {
             return Err(CommandError::request(format!("there is no file `{text}`")));
         }
-        return Ok(Found { path: text.into(), object: None, artifact: None, cell: None });
+        return Ok(Found {
+            path: text.into(),
+            object: None,
+            artifact: None,
+            cell: None,
+        });
     }
     let is_digest = (DIGITS..=64).contains(&text.len())
         && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -51,17 +56,32 @@ fn find_digest(arguments: &ReferenceArguments, text: &str) -> Result<Option<Foun
     let here = environment::working_folder()?;
     let manifest = here.join(&arguments.manifest.manifest);
     let folder = manifest.parent().unwrap_or(&here);
-    let layout = Layout::new(environment::store(arguments.manifest.store.cache.as_deref(), folder)?);
+    let layout = Layout::new(environment::store(
+        arguments.manifest.store.cache.as_deref(),
+        folder,
+    )?);
     let objects = beginning_with(layout.objects(), text, "")?;
     let results = beginning_with(layout.results(), text, ".json")?;
-    match (objects.iter().collect::<Vec<_>>()[..], results.iter().collect::<Vec<_>>()[..]) {
+    match (
+        objects.iter().collect::<Vec<_>>()[..],
+        results.iter().collect::<Vec<_>>()[..],
+    ) {
         ([], []) => Ok(None),
         ([object], []) => {
-            let object: Digest = object.parse().map_err(|error| CommandError::request(format!("{error}")))?;
-            Ok(Some(Found { path: layout.object(&object), object: Some(object), artifact: None, cell: None }))
+            let object: Digest = object
+                .parse()
+                .map_err(|error| CommandError::request(format!("{error}")))?;
+            Ok(Some(Found {
+                path: layout.object(&object),
+                object: Some(object),
+                artifact: None,
+                cell: None,
+            }))
         }
         ([], [key]) => {
-            let key: ActionKey = key.parse().map_err(|error| CommandError::request(format!("{error}")))?;
+            let key: ActionKey = key
+                .parse()
+                .map_err(|error| CommandError::request(format!("{error}")))?;
             let store = Store::open(layout.root());
             let result = store.result(&key)?.ok_or_else(|| missing(&key))?;
             match &result.outputs[..] {
@@ -77,7 +97,12 @@ fn find_digest(arguments: &ReferenceArguments, text: &str) -> Result<Option<Foun
             }
         }
         (objects, results) => {
-            let all: Vec<&str> = objects.iter().chain(&results).take(12).map(|name| &name[..16]).collect();
+            let all: Vec<&str> = objects
+                .iter()
+                .chain(&results)
+                .take(12)
+                .map(|name| &name[..16])
+                .collect();
             let count = objects.len() + results.len();
             let error = CommandError::request(format!("`{text}` begins {count} digests; give more digits"));
             Err(error.help(all.join(", ")))
@@ -108,7 +133,11 @@ fn find_cell(edition: &Edition, arguments: &ReferenceArguments) -> Result<Found,
             })?
         }
         None if rest.is_empty() => ports.first().map(|port| port.name).unwrap_or_default(),
-        None => return Err(CommandError::request(format!("`{rest}` is not an output; write `.port`"))),
+        None => {
+            return Err(CommandError::request(format!(
+                "`{rest}` is not an output; write `.port`"
+            )));
+        }
     };
     let survey = Survey::take(&plan, &store, &BTreeSet::new())?;
     match &survey.standings[cell] {
@@ -117,7 +146,9 @@ fn find_cell(edition: &Edition, arguments: &ReferenceArguments) -> Result<Found,
             Ok(found(store.layout(), artifact, Some(name)))
         }
         Standing::Due { .. } | Standing::Unknown { .. } => {
-            let error = CommandError::request(format!("the store does not have `{name}` as the manifest now describes it"));
+            let error = CommandError::request(format!(
+                "the store does not have `{name}` as the manifest now describes it"
+            ));
             Err(error.help("`provenir run` computes it"))
         }
     }

@@ -25,7 +25,9 @@ pub(super) fn run(edition: &Edition, arguments: &RunArguments) -> Result<Exit, C
     };
     let request = Request {
         id,
-        command: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        command: std::env::args_os()
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect(),
         program: Program {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             build: provenir_build_id::BUILD.to_owned(),

@@ -38,7 +38,13 @@ impl<'a> Selector<'a> {
                 axes.push((axis.trim(), value.trim().trim_matches('"')));
             }
         }
-        Ok((Self { stage: stage.trim(), axes }, rest))
+        Ok((
+            Self {
+                stage: stage.trim(),
+                axes,
+            },
+            rest,
+        ))
     }
 
     /// The cells that it names: at least one.
@@ -62,7 +68,9 @@ impl<'a> Selector<'a> {
             .clone()
             .filter(|cell| {
                 let labels = &plan.cells[*cell].labels;
-                wanted.iter().all(|(position, value)| is_meant(&labels[*position], value))
+                wanted
+                    .iter()
+                    .all(|(position, value)| is_meant(&labels[*position], value))
             })
             .collect();
         if cells.is_empty() {
@@ -87,7 +95,11 @@ impl<'a> Selector<'a> {
 /// Whether a person who writes `text` means this label: numbers by value.
 fn is_meant(label: &Label, text: &str) -> bool {
     label.to_string() == text
-        || text.parse().ok().and_then(Label::number).is_some_and(|number| number == *label)
+        || text
+            .parse()
+            .ok()
+            .and_then(Label::number)
+            .is_some_and(|number| number == *label)
 }
 
 fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {

@@ -17,8 +17,12 @@ use crate::store::{Layout, Store};
 
 /// Reads and expands a manifest; warns of what is odd in it.
 pub(super) fn plan(edition: &Edition, arguments: &ManifestArguments) -> Result<Plan, CommandError> {
-    let plan = manifest::load(&arguments.manifest, &edition.registry(), &arguments.overrides.overrides())
-        .map_err(|diagnostics| CommandError::Manifest(Box::new(diagnostics)))?;
+    let plan = manifest::load(
+        &arguments.manifest,
+        &edition.registry(),
+        &arguments.overrides.overrides(),
+    )
+    .map_err(|diagnostics| CommandError::Manifest(Box::new(diagnostics)))?;
     if !plan.warnings.is_empty() {
         show(&plan.warnings);
     }
@@ -64,7 +68,9 @@ pub(super) fn select(plan: &Plan, selectors: &[String]) -> Result<BTreeSet<CellI
     for text in selectors {
         let (selector, rest) = Selector::parse(text)?;
         if !rest.is_empty() {
-            return Err(CommandError::request(format!("`{text}` names an output; a cell is wanted")));
+            return Err(CommandError::request(format!(
+                "`{text}` names an output; a cell is wanted"
+            )));
         }
         cells.extend(selector.cells(plan)?);
     }
@@ -83,13 +89,19 @@ pub(super) fn short(path: &Utf8Path) -> Utf8PathBuf {
 pub(super) fn aligned(grid: &[Vec<String>]) -> String {
     let columns = grid.iter().map(Vec::len).max().unwrap_or_default();
     let value = |row: &Vec<String>, column: usize| row.get(column).cloned().unwrap_or_default();
-    let width = |column: usize| grid.iter().map(|row| value(row, column).chars().count()).max().unwrap_or_default();
+    let width = |column: usize| {
+        grid.iter()
+            .map(|row| value(row, column).chars().count())
+            .max()
+            .unwrap_or_default()
+    };
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let numeric: Vec<bool> = (0..columns)
         .map(|column| {
             let values = || grid.iter().skip(1).map(|row| value(row, column));
-            values().any(|value| is_number(&value)) && values().all(|value| value.is_empty() || is_number(&value))
+            values().any(|value| is_number(&value))
+                && values().all(|value| value.is_empty() || is_number(&value))
         })
         .collect();
     let mut text = String::new();

@@ -14,7 +14,10 @@ pub(super) fn show(edition: &Edition, arguments: &ReferenceArguments) -> Result<
         text.push_str(&format!("{cell}\n"));
     }
     if let Some(artifact) = &found.artifact {
-        text.push_str(&format!("output {}, content {}\n", artifact.port, artifact.content));
+        text.push_str(&format!(
+            "output {}, content {}\n",
+            artifact.port, artifact.content
+        ));
     }
     if let Some(object) = &found.object {
         text.push_str(&format!("object {object}\n"));
@@ -30,8 +33,13 @@ pub(super) fn show(edition: &Edition, arguments: &ReferenceArguments) -> Result<
         let table = provenir_table::read(&found.path, found.object).map_err(unreadable)?;
         text.push_str(&describe(&table).map_err(unreadable)?);
     } else {
-        let extension = found.artifact.as_ref().map(|artifact| artifact.extension.as_str());
-        let kind = extension.or(found.path.extension()).map_or_else(String::new, |extension| format!(".{extension} "));
+        let extension = found
+            .artifact
+            .as_ref()
+            .map(|artifact| artifact.extension.as_str());
+        let kind = extension
+            .or(found.path.extension())
+            .map_or_else(String::new, |extension| format!(".{extension} "));
         text.push_str(&format!("a {kind}file, not a table\n"));
     }
     terminal::print(&text)?;
@@ -51,14 +59,21 @@ fn has_parquet_magic(path: &camino::Utf8Path) -> Result<bool, StoreError> {
 
     let failed = || StoreError::io("cannot read the file");
     let mut magic = Vec::new();
-    fs_err::File::open(path).map_err(failed())?.take(4).read_to_end(&mut magic).map_err(failed())?;
+    fs_err::File::open(path)
+        .map_err(failed())?
+        .take(4)
+        .read_to_end(&mut magic)
+        .map_err(failed())?;
     Ok(magic == b"PAR1")
 }
 
 fn unreadable(error: TableError) -> CommandError {
     match error {
         TableError::Damaged { expected, .. } => StoreError::Damaged { object: expected }.into(),
-        TableError::Io { .. } => CommandError::Environment { message: error.to_string(), help: None },
+        TableError::Io { .. } => CommandError::Environment {
+            message: error.to_string(),
+            help: None,
+        },
         _ => CommandError::request(error.to_string()),
     }
 }

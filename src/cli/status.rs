@@ -29,7 +29,11 @@ pub(super) fn status(edition: &Edition, arguments: &ManifestArguments) -> Result
                 Standing::Unknown { .. } => {}
             }
         }
-        grid.push(vec![stage.name.clone(), stage.cells.len().to_string(), cached.to_string()]);
+        grid.push(vec![
+            stage.name.clone(),
+            stage.cells.len().to_string(),
+            cached.to_string(),
+        ]);
     }
     let mut text = format!(
         "{} ({}): {} of {} cells up to date\nstore {}\n\n{}",
@@ -48,10 +52,14 @@ pub(super) fn status(edition: &Edition, arguments: &ManifestArguments) -> Result
     section(
         &mut text,
         "running",
-        claims.iter().map(|(key, owner)| format!("{}: process {} on {}", name(key), owner.pid, owner.host)),
+        claims
+            .iter()
+            .map(|(key, owner)| format!("{}: process {} on {}", name(key), owner.pid, owner.host)),
     );
     let partials = partials(&store.layout().partials())?;
-    let idle = partials.iter().filter(|(key, _)| claims.iter().all(|(claimed, _)| claimed != key));
+    let idle = partials
+        .iter()
+        .filter(|(key, _)| claims.iter().all(|(claimed, _)| claimed != key));
     section(
         &mut text,
         "interrupted, with checkpoints to go on from",
@@ -96,7 +104,9 @@ fn partials(folder: &Utf8Path) -> Result<Vec<(ActionKey, u64)>, StoreError> {
         };
         let mut size = 0;
         for file in fs_err::read_dir(entry.path()).map_err(failed())? {
-            size += file.and_then(|file| file.metadata()).map_or(0, |metadata| metadata.len());
+            size += file
+                .and_then(|file| file.metadata())
+                .map_or(0, |metadata| metadata.len());
         }
         found.push((key, size));
     }

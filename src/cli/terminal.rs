@@ -32,7 +32,9 @@ pub(super) fn explain(error: &CommandError) -> Exit {
             .filter(|entry| entry.severity == crate::manifest::Severity::Error)
             .count();
         let plural = if count == 1 { "" } else { "s" };
-        say(&format!("error: {count} problem{plural} in the manifest; nothing was run"));
+        say(&format!(
+            "error: {count} problem{plural} in the manifest; nothing was run"
+        ));
         return exit;
     }
     say(&format!("error: {error}"));
