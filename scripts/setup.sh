@@ -4,7 +4,8 @@
 #   scripts/setup.sh build     Debian packages, Rust, LibTorch
 #   scripts/setup.sh test      the Python environment that reads our Parquet files in the tests
 #   scripts/setup.sh lint      cargo-deny
-#   scripts/setup.sh oracle    PyBullet and PyTorch, for `make oracle` and `make bench`
+#   scripts/setup.sh oracle    PyBullet, for `make oracle` and `make bench`
+#   scripts/setup.sh torch     PyTorch (2.7 GB), for `make bench`
 #
 # Everything that is not a Debian package goes below .deps/, which may be deleted at any time.
 set -euo pipefail
@@ -106,19 +107,12 @@ build)
     rust
     libtorch
     ;;
-test)
+test | lint | oracle | torch)
     python3 -c 'import ensurepip, venv' 2>/dev/null || debian_packages python3-venv
-    python_environment test
-    ;;
-lint)
-    python3 -c 'import ensurepip, venv' 2>/dev/null || debian_packages python3-venv
-    python_environment lint
-    ;;
-oracle)
-    python3 -c 'import ensurepip, venv' 2>/dev/null || debian_packages python3-venv
-    python_environment oracle
+    [ "$1" != oracle ] || debian_packages python3-dev
+    python_environment "$1"
     ;;
 *)
-    fail "usage: scripts/setup.sh build|test|lint|oracle"
+    fail "usage: scripts/setup.sh build|test|lint|oracle|torch"
     ;;
 esac

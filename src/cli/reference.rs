@@ -60,12 +60,9 @@ fn find_digest(arguments: &ReferenceArguments, text: &str) -> Result<Option<Foun
         arguments.manifest.store.cache.as_deref(),
         folder,
     )?);
-    let objects = beginning_with(layout.objects(), text, "")?;
-    let results = beginning_with(layout.results(), text, ".json")?;
-    match (
-        objects.iter().collect::<Vec<_>>()[..],
-        results.iter().collect::<Vec<_>>()[..],
-    ) {
+    let objects: Vec<String> = beginning_with(layout.objects(), text, "")?.into_iter().collect();
+    let results: Vec<String> = beginning_with(layout.results(), text, ".json")?.into_iter().collect();
+    match (&objects[..], &results[..]) {
         ([], []) => Ok(None),
         ([object], []) => {
             let object: Digest = object
@@ -99,7 +96,7 @@ fn find_digest(arguments: &ReferenceArguments, text: &str) -> Result<Option<Foun
         (objects, results) => {
             let all: Vec<&str> = objects
                 .iter()
-                .chain(&results)
+                .chain(results)
                 .take(12)
                 .map(|name| &name[..16])
                 .collect();

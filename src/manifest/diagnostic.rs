@@ -225,8 +225,11 @@ impl Report {
         })
     }
 
-    /// Everything found, sorted.
-    pub(crate) fn finish(self) -> Diagnostics {
+    /// Everything found, sorted. Beside errors, warnings would only be noise: what they say may follow from an error.
+    pub(crate) fn finish(mut self) -> Diagnostics {
+        if self.has_errors() {
+            self.found.retain(|_, found| found.severity == Severity::Error);
+        }
         Diagnostics {
             sources: Arc::new(self.sources),
             list: self.found.into_values().collect(),

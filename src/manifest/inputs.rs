@@ -1,14 +1,14 @@
 //! The forms that an input is written in.
 
 use super::diagnostic::Report;
+use super::expect::{expect_label, expect_table, expect_text, known_keys};
 use super::model::{InputDecl, InputItem, Spanned};
 use super::node::{Data, Entry, Node, clip};
-use super::read::{expect_label, expect_table, expect_text, known_keys};
 use super::source::Span;
 
 /// Reads what is wired to a port: `"stage"`, `"stage.port"`, `{ stage = …, port = …, at = {…}, as = … }`, or a list of
-/// those.
-pub(crate) fn read_input(port: &str, entry: &Entry, report: &mut Report) -> Option<InputDecl> {
+/// those. Items with a problem are left out.
+pub(crate) fn read_input(port: &str, entry: &Entry, report: &mut Report) -> InputDecl {
     let (list, nodes) = match &entry.node.data {
         Data::Array(items) => (true, items.as_slice()),
         _ => (false, std::slice::from_ref(&entry.node)),
@@ -17,18 +17,18 @@ pub(crate) fn read_input(port: &str, entry: &Entry, report: &mut Report) -> Opti
         report
             .error(entry.node.span, format!("input `{}` unites no stage", clip(port)))
             .help("name at least one stage, or leave the input out");
-        return None;
     }
     let mut items = Vec::new();
     for node in nodes {
-        items.push(read_item(node, report)?);
+        items.extend(read_item(node, report));
     }
-    Some(InputDecl {
+    InputDecl {
         port: Spanned::new(port.to_owned(), entry.key),
         span: entry.node.span,
         list,
+        alone: nodes.len() == 1,
         items,
-    })
+    }
 }
 
 fn read_item(node: &Node, report: &mut Report) -> Option<InputItem> {

@@ -1,15 +1,17 @@
 //! What is laid over a manifest: itself over what it extends, then a profile, then the command line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use provenir_api::Label;
 
 use super::diagnostic::Report;
+use super::expect::{expect_array, expect_table, expect_text, known_keys};
 use super::load::{entry, merge};
 use super::model::{Manifest, Spanned};
-use super::node::{Data, Entry, Node, Table, clip, parse_value};
-use super::read::{expect_array, expect_table, expect_text, known_keys, read_manifest};
-use super::source::{Origin, Span};
+use super::node::{Data, Entry, Node, Table, clip};
+use super::options::{apply_axis, apply_set, option_source};
+use super::read::read_manifest;
+use super::source::Span;
 
 /// What the command line changes in a manifest.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +27,7 @@ pub struct Overrides {
 }
 
 /// Labels of each axis before anything replaced its values.
-type Known = BTreeMap<String, Vec<Label>>;
+type Known = BTreeMap<String, BTreeSet<Label>>;
 
 /// Merges `layers` (the deepest base first), the profile and the command line; gives the manifest and the merged TOML.
 pub(super) fn apply(
@@ -42,7 +44,7 @@ pub(super) fn apply(
     }
     table.shift_remove("extends");
     let profiles = table.shift_remove("profiles");
-    apply_profiles(&mut table, profiles, overrides, &mut known, report);
+    apply_profiles(&mut table, profiles.as_ref(), overrides, &mut known, report);
     for option in &overrides.set {
         apply_set(&mut table, option, report);
     }
@@ -54,11 +56,12 @@ pub(super) fn apply(
     let mut manifest = read_manifest(&table, root, report);
     for (name, axis) in &mut manifest.axes {
         let mut labels = known.remove(&**name).unwrap_or_default();
-        labels.retain(|label| axis.values.iter().all(|value| value.label != *label));
-        labels.sort();
-        labels.dedup();
+        for value in &axis.values {
+            labels.remove(&value.label);
+        }
         axis.inactive = labels;
     }
+    prune(&mut table, &manifest);
     for stage in &overrides.only {
         let (span, text) = option_source("--only ", stage, report);
         let span = span.part("--only ".len(), text.len());
@@ -91,13 +94,12 @@ fn value_name(item: &Node) -> &Node {
 
 fn apply_profiles(
     table: &mut Table,
-    profiles: Option<Entry>,
+    profiles: Option<&Entry>,
     overrides: &Overrides,
     known: &mut Known,
     report: &mut Report,
 ) {
     let empty = Table::new();
-    let profiles = profiles.as_ref();
     let declared = profiles
         .and_then(|entry| expect_table(&entry.node, "`profiles`", report))
         .unwrap_or(&empty);
@@ -185,7 +187,7 @@ fn apply_profile(table: &mut Table, profile: &Table, report: &mut Report) {
 }
 
 /// Adds parameters that win at every point of a stage's axes.
-fn lay_params(table: &mut Table, stage: &str, params: Entry) {
+pub(super) fn lay_params(table: &mut Table, stage: &str, params: Entry) {
     let span = params.node.span;
     let mut layer = Table::new();
     layer.insert("where".to_owned(), entry(Node::table(Table::new(), span)));
@@ -209,7 +211,7 @@ fn append(table: &mut Table, key: &str, more: Vec<Node>, span: Span) {
 }
 
 /// Replaces the values of a declared axis. A text that is the name of a table among the values stands for that table.
-fn replace_axis(
+pub(super) fn replace_axis(
     table: &mut Table,
     name: &str,
     key: Span,
@@ -254,188 +256,50 @@ fn replace_axis(
     };
 }
 
-/// `--set stages.policy.params.epochs=50`.
-fn apply_set(table: &mut Table, option: &str, report: &mut Report) {
-    const OPTION: &str = "--set ";
-    let (whole, _) = option_source(OPTION, option, report);
-    let Some((path, value)) = option.split_once('=') else {
-        report
-            .error(whole, "the value is missing")
-            .help("`--set PATH=VALUE`, such as `--set stages.policy.params.epochs=50`");
-        return;
+/// Takes values that an axis no longer has out of every `where` and `exclude`: they match nothing, and the manifest
+/// that is recorded stands by itself.
+fn prune(table: &mut Table, manifest: &Manifest) {
+    let matches_nothing = |selector: &mut Node| {
+        let points = selector.as_table_mut().into_iter().flatten();
+        points.into_iter().any(|(name, entry)| {
+            let Some(axis) = manifest.axes.get(name.as_str()) else {
+                return false;
+            };
+            let inactive = |node: &Node| node.label().is_some_and(|label| axis.inactive.contains(&label));
+            match &mut entry.node.data {
+                Data::Array(items) => {
+                    items.retain(|item| !inactive(item));
+                    items.is_empty()
+                }
+                _ => inactive(&entry.node),
+            }
+        })
     };
-    let Some(path) = read_path(path, whole, OPTION.len(), report) else {
-        return;
+    let selectors = |entry: Option<&mut Entry>| {
+        if let Some(Data::Array(items)) = entry.map(|entry| &mut entry.node.data) {
+            items.retain_mut(|item| !matches_nothing(item));
+        }
     };
-    let Some(value) = read_value(value, whole, OPTION.len() + option.len() - value.len(), report) else {
-        return;
-    };
-    let names: Vec<&str> = path.iter().map(|segment| segment.value.as_str()).collect();
-    if matches!(names[0], "format" | "extends" | "profiles") {
-        let message = format!("`{}` cannot be set on the command line", names[0]);
-        report.error(path[0].span, message);
-        return;
-    }
-    if let ["stages", stage, ..] = names.as_slice()
-        && stage_mut(table, stage).is_none()
+    selectors(table.get_mut("exclude"));
+    let stages = table
+        .get_mut("stages")
+        .and_then(|stages| stages.node.as_table_mut());
+    for stage in stages
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, stage)| stage.node.as_table_mut())
     {
-        unknown(stage, path[1].span, "stage", child(table, "stages"), report);
-        return;
-    }
-    if let ["stages", stage, "params", ..] = names.as_slice() {
-        let params = nest(&path[3..], value);
-        if expect_table(&params, "`params`", report).is_some() {
-            let key = path[2].span;
-            lay_params(table, stage, Entry { key, node: params });
-        }
-        return;
-    }
-    if let ["axes", axis] = names.as_slice() {
-        match (
-            &child(table, "axes").is_some_and(|axes| axes.contains_key(*axis)),
-            &value.data,
-        ) {
-            (false, _) => unknown(axis, path[1].span, "axis", child(table, "axes"), report),
-            (true, Data::Array(values)) => {
-                replace_axis(table, axis, path[1].span, values.clone(), value.span, report);
-            }
-            (true, _) => {
-                expect_array(&value, &format!("axis `{axis}`"), report);
-            }
-        }
-        return;
-    }
-    let mut over = Table::new();
-    let node = nest(&path[1..], value);
-    let key = path[0].span;
-    over.insert(names[0].to_owned(), Entry { key, node });
-    merge(table, over);
-}
-
-/// `--axis epsilon=0.1,0.2`.
-fn apply_axis(table: &mut Table, option: &str, given: &mut BTreeMap<String, Span>, report: &mut Report) {
-    const OPTION: &str = "--axis ";
-    let (whole, _) = option_source(OPTION, option, report);
-    let Some((name, list)) = option.split_once('=') else {
-        report
-            .error(whole, "the values are missing")
-            .help("`--axis NAME=VALUE,VALUE`, such as `--axis epsilon=0.1,0.2`");
-        return;
-    };
-    let key = whole.part(OPTION.len(), name.len());
-    let axes = child(table, "axes");
-    if !axes.is_some_and(|axes| axes.contains_key(name)) {
-        unknown(name, key, "axis", axes, report);
-        return;
-    }
-    if given.insert(name.to_owned(), key).is_some() {
-        report
-            .error(key, format!("axis `{name}` is given twice"))
-            .help("give all its values at once: `--axis NAME=VALUE,VALUE`");
-        return;
-    }
-    let start = OPTION.len() + name.len() + 1;
-    let mut values = Vec::new();
-    let mut complete = true;
-    for range in split_list(list) {
-        match read_value(&list[range.clone()], whole, start + range.start, report) {
-            Some(value) => values.push(value),
-            None => complete = false,
+        selectors(stage.get_mut("exclude"));
+        if let Some(Data::Array(items)) = stage.get_mut("override").map(|entry| &mut entry.node.data) {
+            items.retain_mut(|item| {
+                let matching = item.as_table_mut().and_then(|item| item.get_mut("where"));
+                matching.is_none_or(|matching| !matches_nothing(&mut matching.node))
+            });
         }
     }
-    if complete {
-        replace_axis(table, name, key, values, whole.part(start, list.len()), report);
-    }
 }
 
-/// The parts of a list between the commas that are in no quotes, brackets or braces; none where it is blank.
-fn split_list(list: &str) -> Vec<std::ops::Range<usize>> {
-    if list.trim().is_empty() {
-        return Vec::new();
-    }
-    let mut parts = Vec::new();
-    let (mut start, mut depth, mut quote, mut escaped) = (0, 0_usize, None, false);
-    for (offset, char) in list.char_indices() {
-        match (quote, char) {
-            _ if escaped => escaped = false,
-            (Some('"'), '\\') => escaped = true,
-            (Some(open), _) if open == char => quote = None,
-            (Some(_), _) => {}
-            (None, '"' | '\'') => quote = Some(char),
-            (None, '[' | '{') => depth += 1,
-            (None, ']' | '}') => depth = depth.saturating_sub(1),
-            (None, ',') if depth == 0 => {
-                parts.push(start..offset);
-                start = offset + 1;
-            }
-            (None, _) => {}
-        }
-    }
-    parts.push(start..list.len());
-    parts
-}
-
-/// A value of the command line: TOML, or a bare word, which is a text.
-fn read_value(text: &str, whole: Span, shift: usize, report: &mut Report) -> Option<Node> {
-    let trimmed = text.trim();
-    let start = shift + (text.len() - text.trim_start().len());
-    let span = whole.part(start, trimmed.len());
-    if trimmed.is_empty() {
-        report
-            .error(whole, "a value is empty")
-            .help("an empty text is written `''`");
-        return None;
-    }
-    let toml = toml::de::DeValue::parse(trimmed).is_ok();
-    let bare = trimmed
-        .starts_with(|first: char| first.is_alphabetic() || matches!(first, '_' | '.' | '/' | '$'))
-        && !trimmed.contains(['"', '\'', '=', '[', ']', '\n']);
-    if bare && !toml {
-        Some(Node::text(trimmed, span))
-    } else {
-        parse_value(whole.source, start, trimmed, report)
-    }
-}
-
-fn read_path(path: &str, whole: Span, shift: usize, report: &mut Report) -> Option<Vec<Spanned<String>>> {
-    const SEGMENTS: usize = 16;
-    let mut segments = Vec::new();
-    let mut offset = 0;
-    for segment in path.split('.') {
-        let span = whole.part(shift + offset, segment.len());
-        let bare = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
-        if segment.is_empty() || !segment.chars().all(bare) || segments.len() == SEGMENTS {
-            report
-                .error(whole, format!("`{}` is not a path of a manifest", clip(path)))
-                .help("a path is names joined by dots, such as `stages.policy.params.epochs`");
-            return None;
-        }
-        segments.push(Spanned::new(segment.to_owned(), span));
-        offset += segment.len() + 1;
-    }
-    Some(segments)
-}
-
-/// The value below the tables that a path names.
-fn nest(path: &[Spanned<String>], value: Node) -> Node {
-    path.iter().rev().fold(value, |node, segment| {
-        let mut table = Table::new();
-        let span = node.span;
-        let key = segment.span;
-        table.insert(segment.value.clone(), Entry { key, node });
-        Node::table(table, span)
-    })
-}
-
-/// Adds an option to the sources; gives its whole place and its text.
-fn option_source(option: &str, value: &str, report: &mut Report) -> (Span, String) {
-    let source = report
-        .sources
-        .add(Origin::CommandLine, format!("{option}{value}"));
-    (report.sources.whole(source), value.to_owned())
-}
-
-fn unknown(name: &str, span: Span, what: &str, declared: Option<&Table>, report: &mut Report) {
+pub(super) fn unknown(name: &str, span: Span, what: &str, declared: Option<&Table>, report: &mut Report) {
     let help = declared.and_then(|table| report.suggest(name, table.keys().map(String::as_str)));
     report
         .error(span, format!("there is no {what} `{}`", clip(name)))
@@ -443,11 +307,11 @@ fn unknown(name: &str, span: Span, what: &str, declared: Option<&Table>, report:
         .clone_from(&help);
 }
 
-fn child<'a>(table: &'a Table, key: &str) -> Option<&'a Table> {
+pub(super) fn child<'a>(table: &'a Table, key: &str) -> Option<&'a Table> {
     table.get(key)?.node.as_table()
 }
 
-fn stage_mut<'a>(table: &'a mut Table, name: &str) -> Option<&'a mut Table> {
+pub(super) fn stage_mut<'a>(table: &'a mut Table, name: &str) -> Option<&'a mut Table> {
     table
         .get_mut("stages")?
         .node
@@ -455,25 +319,4 @@ fn stage_mut<'a>(table: &'a mut Table, name: &str) -> Option<&'a mut Table> {
         .get_mut(name)?
         .node
         .as_table_mut()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_split_at_commas_that_separate_values() {
-        let parts = |list: &str| -> Vec<String> {
-            split_list(list)
-                .into_iter()
-                .map(|range| list[range].to_owned())
-                .collect()
-        };
-        assert_eq!(parts("0.1,0.2"), ["0.1", "0.2"]);
-        assert_eq!(parts("\"a,b\",'c,\"',d"), ["\"a,b\"", "'c,\"'", "d"]);
-        assert_eq!(parts("{name='x', n=[1,2]},y"), ["{name='x', n=[1,2]}", "y"]);
-        assert_eq!(parts("\"\\\",\",x"), ["\"\\\",\"", "x"]);
-        assert_eq!(parts(""), Vec::<String>::new());
-        assert_eq!(parts("a,"), ["a", ""]);
-    }
 }

@@ -10,7 +10,7 @@ use super::layers::{Overrides, apply};
 use super::model::Manifest;
 use super::node::{Data, Entry, Node, Table, merge_entry, parse_document};
 use super::source::{Origin, Sources, Span};
-use crate::plan::{self, Plan};
+use crate::plan::{self, Plan, cause, neighbour, normal};
 use crate::registry::Registry;
 
 /// The version of the language that is read here.
@@ -53,7 +53,7 @@ fn read(path: &Utf8Path, overrides: &Overrides, report: &mut Report) -> Option<R
         );
         return None;
     };
-    let layers = with_bases(path, source, table, report)?;
+    let layers = with_bases(path, table, report)?;
     let root = Sources::start(source);
     let (manifest, table) = apply(layers, root, overrides, report);
     Some(Read {
@@ -68,20 +68,20 @@ fn read_file(path: &Utf8Path, extended: Option<Span>, report: &mut Report) -> Op
     let origin = Origin::File(path.to_owned());
     let text = match read_text(path) {
         Ok(text) => text,
-        Err(message) => {
+        Err((message, help)) => {
             let span = extended.unwrap_or_else(|| Sources::start(report.sources.add(origin, String::new())));
-            report.error(span, message);
+            report.error(span, message).help.clone_from(&help);
             return None;
         }
     };
     let source = report.sources.add(origin, text.clone());
-    if text.trim_start_matches('\u{feff}').trim().is_empty() {
+    let table = parse_document(source, &text, report)?;
+    if table.is_empty() {
         report
             .error(Sources::start(source), "the manifest is empty")
             .help("`provenir init` writes one to begin with");
         return None;
     }
-    let table = parse_document(source, &text, report)?;
     check_format(&table, source, report).then_some((source, table))
 }
 
@@ -110,28 +110,32 @@ fn check_format(table: &Table, source: u32, report: &mut Report) -> bool {
             false
         }
         Some((_, span)) => {
-            report.error(span, format!("`format` is {FORMAT}"));
+            report.error(span, format!("`format` must be the whole number {FORMAT}"));
             true
         }
     }
 }
 
-/// The text of a manifest, or why there is none.
-fn read_text(path: &Utf8Path) -> Result<String, String> {
+/// The text of a manifest, or why there is none, and the nearest right thing.
+fn read_text(path: &Utf8Path) -> Result<String, (String, Option<String>)> {
     let said = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => format!("there is no file `{path}`"),
-        _ => format!("`{path}` cannot be read: {}", crate::plan::cause(&error)),
+        std::io::ErrorKind::NotFound => {
+            let near = neighbour(path).map(|name| format!("did you mean `{}`?", path.with_file_name(name)));
+            (format!("there is no file `{path}`"), near)
+        }
+        _ => (format!("`{path}` cannot be read: {}", cause(&error)), None),
     };
     // Opening a pipe would wait for its writer.
     let metadata = fs::metadata(path).map_err(said)?;
     if !metadata.is_file() {
-        return Err(format!("`{path}` is not a file"));
+        return Err((format!("`{path}` is not a file"), None));
     }
     let too_long = |size: u64| {
-        format!(
-            "`{path}` has {size} bytes or more; a manifest has at most {SIZE_LIMIT} ({} MiB)",
-            SIZE_LIMIT >> 20
-        )
+        let mebibytes = SIZE_LIMIT >> 20;
+        let message = format!(
+            "`{path}` has {size} bytes or more; a manifest has at most {SIZE_LIMIT} ({mebibytes} MiB)"
+        );
+        (message, None)
     };
     if metadata.len() > SIZE_LIMIT {
         return Err(too_long(metadata.len()));
@@ -145,25 +149,23 @@ fn read_text(path: &Utf8Path) -> Result<String, String> {
     }
     String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
-        let line = 1 + error.as_bytes()[..offset]
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count();
-        format!("`{path}` is not a manifest: it is not UTF-8 text (byte {offset}, line {line})")
+        let line = error.as_bytes()[..offset].split(|byte| *byte == b'\n').count();
+        let message =
+            format!("`{path}` is not a manifest: it is not UTF-8 text (byte {offset}, line {line})");
+        (message, None)
     })
 }
 
 /// The manifest and what it extends, from the deepest base up.
-fn with_bases(path: &Utf8Path, source: u32, table: Table, report: &mut Report) -> Option<Vec<Table>> {
+fn with_bases(path: &Utf8Path, table: Table, report: &mut Report) -> Option<Vec<Table>> {
     let mut layers = vec![table];
     let mut current = path.to_owned();
     // What a message shows, and what identifies the file.
     let mut chain = vec![(current.clone(), fs::canonicalize(&current).ok())];
     let mut complete = true;
-    let mut source = source;
     while let Some(entry) = layers.last().and_then(|table| table.get("extends")) {
         let span = entry.node.span;
-        let Some(base) = super::read::expect_text(&entry.node, "`extends`", report) else {
+        let Some(base) = super::expect::expect_text(&entry.node, "`extends`", report) else {
             complete = false;
             break;
         };
@@ -172,7 +174,7 @@ fn with_bases(path: &Utf8Path, source: u32, table: Table, report: &mut Report) -
         let known = chain
             .iter()
             .position(|(_, known)| identity.is_some() && *known == identity);
-        chain.push((base.clone(), identity));
+        chain.push((normal(&base), identity));
         if let Some(first) = known {
             let names: Vec<&str> = chain[first..].iter().map(|(path, _)| path.as_str()).collect();
             report.error(span, format!("a manifest extends itself: {}", names.join(" → ")));
@@ -185,15 +187,13 @@ fn with_bases(path: &Utf8Path, source: u32, table: Table, report: &mut Report) -
             );
             return None;
         }
-        let Some((id, table)) = read_file(&base, Some(span), report) else {
+        let Some((_, table)) = read_file(&base, Some(span), report) else {
             complete = false;
             break;
         };
-        source = id;
         layers.push(table);
         current = base;
     }
-    let _ = source;
     layers.reverse();
     complete.then_some(layers)
 }

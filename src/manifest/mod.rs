@@ -6,9 +6,9 @@
 //! * `source`: the texts, and places in them; an option of the command line is a text like a file.
 //! * `node`: TOML values that know their place.
 //! * `load`: files, `extends`.
-//! * `layers`: a profile, `--set` and `--axis` laid over the manifest, as TOML over TOML, so that what is recorded with
+//! * `layers`, `options`: a profile, `--set` and `--axis` laid over the manifest, as TOML over TOML, so that what is recorded with
 //!   a run is again a manifest.
-//! * `read`, `inputs`: the merged TOML becomes a `model::Manifest`: known keys, right types.
+//! * `read`, `inputs`, `expect`: the merged TOML becomes a `model::Manifest`: known keys, right types.
 //! * `diagnostic`, `render`: what is wrong, for programs and for people.
 //! * `language`: the JSON Schema of manifests.
 //!
@@ -16,16 +16,20 @@
 //! control character.
 
 mod diagnostic;
+mod expect;
 mod inputs;
+mod language;
 mod layers;
 mod load;
 mod model;
 mod node;
+mod options;
 mod read;
 mod render;
 mod source;
 
 pub use diagnostic::{Diagnostics, Entry, Severity};
+pub use language::language_schema;
 pub use layers::Overrides;
 pub use load::{FORMAT, SIZE_LIMIT, load};
 

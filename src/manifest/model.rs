@@ -1,6 +1,7 @@
 //! A manifest whose shape has been checked: every table has only known keys of the right type. What the names in it
 //! refer to is the plan's to find out.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -41,7 +42,7 @@ pub(crate) struct Axis {
     pub(crate) values: Vec<AxisValue>,
     /// Labels that it has elsewhere: in another profile, or before the profile or the command line replaced it. A
     /// `where` or `exclude` may name them; they match nothing.
-    pub(crate) inactive: Vec<Label>,
+    pub(crate) inactive: BTreeSet<Label>,
 }
 
 /// A value of an axis.
@@ -72,6 +73,8 @@ pub(crate) struct StageDecl {
     pub(crate) exclude: Vec<Selector>,
     pub(crate) publish: Vec<PublishDecl>,
     pub(crate) resources: ResourcesDecl,
+    /// Whether something in it could not be read, which was reported.
+    pub(crate) broken: bool,
 }
 
 /// A `params` table and where its key is written.
@@ -96,6 +99,8 @@ pub(crate) struct InputDecl {
     pub(crate) span: Span,
     /// Whether it was written as a list.
     pub(crate) list: bool,
+    /// Whether it has one member.
+    pub(crate) alone: bool,
     pub(crate) items: Vec<InputItem>,
 }
 

@@ -1,11 +1,15 @@
 //! From merged TOML to a [`Manifest`]: known keys, right types, well-formed names.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use provenir_api::Label;
 
 use super::diagnostic::Report;
+use super::expect::{
+    check_name, expect_array, expect_label, expect_table, expect_text, known_keys, optional_table,
+};
 use super::inputs::read_input;
 use super::model::{
     Axis, AxisValue, Manifest, Override, Params, PublishDecl, ResourcesDecl, Selector, Spanned, StageDecl,
@@ -107,7 +111,7 @@ fn read_pipeline(table: &Table, root: Span, report: &mut Report) -> String {
 /// Reads the values of an axis. An axis with a problem keeps the values that have none.
 pub(crate) fn read_axis(name: &str, entry: &Entry, report: &mut Report) -> Axis {
     let mut values: Vec<AxisValue> = Vec::new();
-    let mut places = std::collections::BTreeMap::<Label, Span>::new();
+    let mut places = BTreeMap::<Label, Span>::new();
     if let Some(items) = expect_array(&entry.node, &format!("axis `{name}`"), report) {
         if items.is_empty() {
             report
@@ -136,7 +140,7 @@ pub(crate) fn read_axis(name: &str, entry: &Entry, report: &mut Report) -> Axis 
     Axis {
         key: entry.key,
         values,
-        inactive: Vec::new(),
+        inactive: BTreeSet::new(),
     }
 }
 
@@ -151,15 +155,16 @@ fn axis_label(item: &Node, report: &mut Report) -> Option<Label> {
             );
             return None;
         }
-        Data::Table(table) => match table.get("name") {
-            Some(entry) => &entry.node,
-            None => {
+        Data::Table(table) => {
+            if let Some(entry) = table.get("name") {
+                &entry.node
+            } else {
                 report
                     .error(item.span, "a table used as axis value needs a `name`")
                     .help("the name is its label: `{ name = \"…\", … }`");
                 return None;
             }
-        },
+        }
         _ => item,
     };
     if std::ptr::eq(named, item) {
@@ -200,25 +205,24 @@ fn read_stage(name: &str, entry: &Entry, report: &mut Report) -> Option<StageDec
         "publish",
         "resources",
     ];
+    let before = report.errors();
     let table = expect_table(&entry.node, &format!("stage `{}`", clip(name)), report)?;
     known_keys(table, "key of a stage", &KEYS, report);
     if let Some(description) = table.get("description") {
         expect_text(&description.node, "`description`", report);
     }
-    let kind = match table.get("kind") {
-        Some(kind) => expect_text(&kind.node, "`kind`", report)
-            .map(|text| Spanned::new(text.to_owned(), kind.node.span)),
-        None => {
-            report
-                .error(entry.key, format!("stage `{}` has no kind", clip(name)))
-                .help("add `kind = \"…\"`");
-            None
-        }
+    let kind = if let Some(kind) = table.get("kind") {
+        expect_text(&kind.node, "`kind`", report).map(|text| Spanned::new(text.to_owned(), kind.node.span))
+    } else {
+        report
+            .error(entry.key, format!("stage `{}` has no kind", clip(name)))
+            .help("add `kind = \"…\"`");
+        None
     };
     let mut inputs = Vec::new();
     if let Some(declared) = optional_table(table, "inputs", report) {
         for (port, entry) in declared {
-            inputs.extend(read_input(port, entry, report));
+            inputs.push(read_input(port, entry, report));
         }
     }
     let mut publish = Vec::new();
@@ -233,16 +237,22 @@ fn read_stage(name: &str, entry: &Entry, report: &mut Report) -> Option<StageDec
             }
         }
     }
+    let params = read_params(table, report);
+    let over = read_names(table.get("over"), "over", report);
+    let overrides = read_overrides(table.get("override"), report);
+    let exclude = read_selectors(table.get("exclude"), "exclude", report);
+    let resources = read_resources(table, report);
     Some(StageDecl {
         key: entry.key,
         kind,
         inputs,
-        params: read_params(table, report),
-        over: read_names(table.get("over"), "over", report),
-        overrides: read_overrides(table.get("override"), report),
-        exclude: read_selectors(table.get("exclude"), "exclude", report),
+        params,
+        over,
+        overrides,
+        exclude,
         publish,
-        resources: read_resources(table, report),
+        resources,
+        broken: report.errors() > before,
     })
 }
 
@@ -266,16 +276,14 @@ fn read_overrides(entry: Option<&Entry>, report: &mut Report) -> Vec<Override> {
             continue;
         };
         known_keys(table, "key of an override", &["where", "params"], report);
-        let matching = match table.get("where") {
-            // An empty `where` matches everywhere: that is how a profile and the command line lay parameters over a
-            // stage's.
-            Some(entry) => read_selector(&entry.node, "where", true, report),
-            None => {
-                report
-                    .error(item.span, "an override needs a `where`")
-                    .help("`where = { AXIS = VALUE }` says at which points of the axes its `params` win");
-                None
-            }
+        // An empty `where` matches everywhere: that is how a profile and the command line lay parameters over a stage's.
+        let matching = if let Some(entry) = table.get("where") {
+            read_selector(&entry.node, "where", true, report)
+        } else {
+            report
+                .error(item.span, "an override needs a `where`")
+                .help("`where = { AXIS = VALUE }` says at which points of the axes its `params` win");
+            None
         };
         let params = read_params(table, report);
         if params.is_none() && !table.contains_key("params") {
@@ -363,13 +371,8 @@ fn read_resources(table: &Table, report: &mut Report) -> ResourcesDecl {
             Data::Integer(value) if (1..=most).contains(&value) => Some(value),
             Data::Invalid => None,
             _ => {
-                let found = node.described();
-                report
-                    .error(
-                        node.span,
-                        format!("`{key}` is a whole number of {unit} from 1 to {most}"),
-                    )
-                    .help(format!("this is {found}"));
+                let message = format!("`{key}` must be a whole number of {unit} from 1 to {most}");
+                report.error(node.span, message);
                 None
             }
         }
@@ -377,89 +380,4 @@ fn read_resources(table: &Table, report: &mut Report) -> ResourcesDecl {
     let cores = number("cores", "cores", CORES).and_then(|value| u32::try_from(value).ok());
     let memory = number("memory", "MiB", MEMORY).and_then(|value| u64::try_from(value).ok());
     ResourcesDecl::new(cores, memory)
-}
-
-/// Reports keys that a table must not have, each with the nearest that it may have.
-pub(crate) fn known_keys(table: &Table, what: &str, known: &[&str], report: &mut Report) {
-    for (key, entry) in table {
-        if !known.contains(&key.as_str()) {
-            let help = report.suggest(key, known.iter().copied());
-            report
-                .error(entry.key, format!("`{}` is no {what}", clip(key)))
-                .help
-                .clone_from(&help);
-        }
-    }
-}
-
-/// Reports a name that is not made of ASCII letters, digits, `_` and `-`.
-pub(crate) fn check_name(name: &str, span: Span, what: &str, report: &mut Report) {
-    const LENGTH: usize = 100;
-    let well_formed = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-    let stranger = name
-        .chars()
-        .find(|char| !(char.is_ascii_alphanumeric() || matches!(char, '_' | '-')));
-    let message = if name.is_empty() {
-        format!("the name of a {what} must not be empty")
-    } else if name.len() > LENGTH {
-        format!("the name of a {what} is longer than {LENGTH} bytes")
-    } else if let Some(stranger) = stranger {
-        let kind = if stranger.is_alphabetic() {
-            " (a letter that is not ASCII, even if it looks like one)"
-        } else {
-            ""
-        };
-        format!(
-            "the {what} name `{}` holds U+{:04X}{kind}",
-            clip(name),
-            u32::from(stranger)
-        )
-    } else if well_formed {
-        return;
-    } else {
-        format!("the {what} name `{}` does not begin with a letter", clip(name))
-    };
-    report
-        .error(span, message)
-        .help("names are made of the letters A to Z and a to z, digits, `_` and `-`, and begin with a letter or `_`");
-}
-
-/// The table `key` of a table, if it is there and is one.
-fn optional_table<'a>(table: &'a Table, key: &str, report: &mut Report) -> Option<&'a Table> {
-    expect_table(&table.get(key)?.node, &format!("`{key}`"), report)
-}
-
-pub(crate) fn expect_table<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a Table> {
-    node.as_table()
-        .or_else(|| mismatch(node, what, "a table", report))
-}
-
-pub(crate) fn expect_text<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a str> {
-    node.as_text().or_else(|| mismatch(node, what, "a text", report))
-}
-
-pub(crate) fn expect_array<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a [Node]> {
-    match &node.data {
-        Data::Array(items) => Some(items),
-        _ => mismatch(node, what, "an array", report),
-    }
-}
-
-/// The label that a value names.
-pub(crate) fn expect_label(node: &Node, report: &mut Report) -> Option<Label> {
-    node.label().or_else(|| {
-        mismatch(
-            node,
-            "an axis value here",
-            "a text, a number or a truth value",
-            report,
-        )
-    })
-}
-
-fn mismatch<T>(node: &Node, what: &str, wanted: &str, report: &mut Report) -> Option<T> {
-    if !matches!(node.data, Data::Invalid) {
-        report.error(node.span, format!("{what} is {wanted}, not {}", node.described()));
-    }
-    None
 }

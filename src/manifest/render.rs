@@ -26,7 +26,11 @@ impl Diagnostics {
             .without_syntax_highlighting();
         let mut text = String::new();
         for found in self.list.iter().take(SHOWN) {
-            let shown = Shown::new(self, found);
+            let severity = match found.severity {
+                Severity::Error => miette::Severity::Error,
+                Severity::Warning => miette::Severity::Warning,
+            };
+            let shown = Shown::new(self, found, severity);
             if handler.render_report(&mut text, &shown).is_err() {
                 // A span that the handler cannot place is ours to fix; the message must be seen all the same.
                 text.push_str(&visible(&found.message));
@@ -34,7 +38,9 @@ impl Diagnostics {
             text.push('\n');
         }
         if self.list.len() > SHOWN {
-            text.push_str(&format!("… and {} more\n", self.list.len() - SHOWN));
+            text.push_str("… and ");
+            text.push_str(&(self.list.len() - SHOWN).to_string());
+            text.push_str(" more\n");
         }
         text
     }
@@ -44,7 +50,7 @@ impl Diagnostics {
 #[derive(Debug)]
 struct Shown {
     message: String,
-    severity: Severity,
+    severity: miette::Severity,
     help: Option<String>,
     source: Option<NamedSource<String>>,
     labels: Vec<LabeledSpan>,
@@ -53,7 +59,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn new(all: &Diagnostics, found: &Diagnostic) -> Self {
+    fn new(all: &Diagnostics, found: &Diagnostic, severity: miette::Severity) -> Self {
         let source = all.sources.of(found.span);
         let (here, elsewhere): (Vec<_>, Vec<_>) = found
             .labels
@@ -73,9 +79,10 @@ impl Shown {
             };
         }
         let named = can_be_shown.then(|| {
-            let name = match source.has_lines() {
-                true => visible(source.name()),
-                false => "command line".to_owned(),
+            let name = if source.has_lines() {
+                visible(source.name())
+            } else {
+                "command line".to_owned()
             };
             NamedSource::new(name, visible(&source.text))
         });
@@ -98,12 +105,13 @@ impl Shown {
                         labels: Vec::new(),
                         help: None,
                     },
+                    miette::Severity::Advice,
                 )
             })
             .collect();
         Self {
             message,
-            severity: found.severity,
+            severity,
             help: found.help.as_deref().map(visible),
             source: named,
             labels,
@@ -121,30 +129,27 @@ fn has_short_lines(text: &str, span: Span) -> bool {
     const LINES: usize = 12;
     let bytes = text.as_bytes();
     let (start, end) = (span.start as usize, (span.end as usize).min(bytes.len()));
-    let before = bytes[..start].iter().rev().take(2 * LINE);
-    let after = bytes[end..].iter().take(2 * LINE);
-    let starts = bytes[..start].rsplitn(3, |byte| *byte == b'\n').take(2);
-    let _ = (before, after, starts);
-    let inside = &bytes[start..end];
-    let first = bytes[..start]
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
-    let first = bytes[..first.saturating_sub(1)]
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
-    let last = end
-        + bytes[end..]
+    let line_start = |offset: usize| {
+        let before = &bytes[..offset.min(bytes.len())];
+        before
             .iter()
-            .position(|byte| *byte == b'\n')
-            .unwrap_or(bytes.len() - end);
-    let last = match bytes.get(last + 1..) {
-        Some(rest) => last + 1 + rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len()),
-        None => last,
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1)
     };
-    inside.iter().filter(|byte| **byte == b'\n').count() <= LINES
-        && bytes[first..last.min(bytes.len())]
+    let line_end = |offset: usize| {
+        let offset = offset.min(bytes.len());
+        let after = &bytes[offset..];
+        offset
+            + after
+                .iter()
+                .position(|byte| *byte == b'\n')
+                .unwrap_or(after.len())
+    };
+    let first = line_start(line_start(start).saturating_sub(1));
+    let last = line_end(line_end(end) + 1);
+    let inside = bytes[start..end].split(|byte| *byte == b'\n').count();
+    inside <= LINES
+        && bytes[first..last]
             .split(|byte| *byte == b'\n')
             .all(|line| line.len() <= LINE)
 }
@@ -174,10 +179,7 @@ impl std::error::Error for Shown {}
 
 impl miette::Diagnostic for Shown {
     fn severity(&self) -> Option<miette::Severity> {
-        Some(match self.severity {
-            Severity::Error => miette::Severity::Error,
-            Severity::Warning => miette::Severity::Warning,
-        })
+        Some(self.severity)
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {

@@ -52,7 +52,7 @@ impl AxisSet {
 /// The axes of a manifest.
 pub(super) struct Axes<'m> {
     pub(super) names: Vec<Arc<str>>,
-    axes: Vec<&'m Axis>,
+    list: Vec<&'m Axis>,
     by_name: BTreeMap<&'m str, usize>,
     by_label: Vec<BTreeMap<&'m Label, usize>>,
 }
@@ -69,7 +69,7 @@ impl<'m> Axes<'m> {
         let taken = || manifest.axes.iter().take(AXES);
         Self {
             names: taken().map(|(name, _)| Arc::clone(name)).collect(),
-            axes: taken().map(|(_, axis)| axis).collect(),
+            list: taken().map(|(_, axis)| axis).collect(),
             by_name: taken()
                 .enumerate()
                 .map(|(index, (name, _))| (&**name, index))
@@ -87,16 +87,16 @@ impl<'m> Axes<'m> {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.axes.len()
+        self.list.len()
     }
 
     /// Where the axis' name is written.
     pub(super) fn key(&self, axis: usize) -> Span {
-        self.axes[axis].key
+        self.list[axis].key
     }
 
     pub(super) fn values(&self, axis: usize) -> &'m [AxisValue] {
-        &self.axes[axis].values
+        &self.list[axis].values
     }
 
     pub(super) fn name(&self, axis: usize) -> &Arc<str> {
@@ -125,7 +125,7 @@ impl<'m> Axes<'m> {
 
     /// Whether the axis has that value where no profile and no command line replaces its values.
     pub(super) fn is_inactive(&self, axis: usize, label: &Label) -> bool {
-        self.axes[axis].inactive.contains(label)
+        self.list[axis].inactive.contains(label)
     }
 
     /// Reports a value that an axis does not have.

@@ -91,7 +91,7 @@ struct Expansion<'a, 'm> {
     report: Report,
 }
 
-impl<'m> Expansion<'_, 'm> {
+impl Expansion<'_, '_> {
     /// Whether the plan has a size that can be held; reports its largest stage otherwise.
     fn is_bounded(&mut self, kept: &[bool]) -> bool {
         let mut cells = 0_u64;

@@ -63,7 +63,7 @@ impl Flow {
             let stage = graph.order[index];
             flow.visit(stage, graph, axes, report);
         }
-        flow.warn(graph, axes, report);
+        flow.warn(axes, report);
         flow
     }
 
@@ -82,7 +82,9 @@ impl Flow {
             let arity = node.kind.as_ref().map(|kind| kind.inputs[wire.port].arity);
             if arity == Some(Arity::One) {
                 let mut flowing = produced;
-                slice.iter().for_each(|(axis, _)| flowing.remove(*axis));
+                for (axis, _) in &slice {
+                    flowing.remove(*axis);
+                }
                 own = own.union(flowing);
             }
             fixed.push(slice);
@@ -119,8 +121,8 @@ impl Flow {
     }
 
     /// Warns of axes and exclusions that change nothing.
-    fn warn(&self, graph: &Graph<'_>, axes: &Axes<'_>, report: &mut Report) {
-        if graph.nodes.iter().any(|node| node.tainted) {
+    fn warn(&self, axes: &Axes<'_>, report: &mut Report) {
+        if report.has_errors() {
             return;
         }
         let used = self

@@ -125,10 +125,12 @@ mod tests {
         kind: String,
         revision: u32,
         parameters: Value,
-        inputs: Vec<(String, Vec<(Arc<str>, Label)>, String, u8)>,
+        inputs: Vec<OwnedInput>,
         sources: Vec<(String, u8)>,
         platform: Option<String>,
     }
+
+    type OwnedInput = (String, Vec<(Arc<str>, Label)>, String, u8);
 
     impl Owned {
         fn key(&self) -> Digest {

@@ -2,12 +2,17 @@
 //!
 //! * `model`: [`Plan`], its stages and cells.
 //! * `key`: what identifies an action.
-//! * `graph`: what the names in a manifest refer to, and the order of the stages.
+//! * `graph`, `wires`: what the names in a manifest refer to, and the order of the stages.
 //! * `flow`, `axes`: which axes each stage varies over, and which cells are excluded.
 //! * `template`, `parameters`, `sources`: parameters at each point of the axes they name, and the files they name.
 //! * `schemas`: the columns that arrive at each port.
 //! * `layout`, `links`, `expand`: cells and what they take.
 //! * `publish`: named copies of outputs.
+
+#![expect(
+    clippy::similar_names,
+    reason = "an axis among axes, and what a producer produced, are the words of this field"
+)]
 
 mod axes;
 mod expand;
@@ -22,9 +27,10 @@ mod publish;
 mod schemas;
 mod sources;
 mod template;
+mod wires;
 
 pub use key::{Action, ActionInput, DOMAIN};
 pub use model::{Cell, CellIndex, Input, Plan, Publish, Stage, StageInput};
 
 pub(crate) use expand::expand;
-pub(crate) use sources::cause;
+pub(crate) use sources::{cause, neighbour, normal};

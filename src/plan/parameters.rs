@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use provenir_api::port::TableSchema;
-use provenir_api::{AnyKind, Label, Problem, Resolved};
+use provenir_api::{AnyKind, Label, Problem, Resolved, schema};
 
 use super::axes::{Axes, AxisSet, Points};
 use super::model::point;
@@ -73,13 +73,12 @@ impl<'m> StageParameters<'m> {
             .iter()
             .map(|(points, _)| points.contain(|axis| at(axis).0))
             .collect();
-        let variant = match self.variants.get(&matching) {
-            Some(variant) => Rc::clone(variant),
-            None => {
-                let variant = Rc::new(self.variant(&matching, axes, report));
-                self.variants.insert(matching, Rc::clone(&variant));
-                variant
-            }
+        let variant = if let Some(variant) = self.variants.get(&matching) {
+            Rc::clone(variant)
+        } else {
+            let variant = Rc::new(self.variant(&matching, axes, report));
+            self.variants.insert(matching, Rc::clone(&variant));
+            variant
         };
         let value = variant.template.fill(&|axis| at(axis).1, axes, report);
         let problems = match kind.resolve(&value) {
@@ -94,8 +93,10 @@ impl<'m> StageParameters<'m> {
             }
             Err(problems) => problems,
         };
+        // Where each value is right by itself, the point says which of them come together.
+        let combined = schema::check(kind.schema(), &value).is_empty();
         for problem in &problems {
-            self.report(problem, variant.node.as_ref(), at, axes, report);
+            self.report(problem, combined, variant.node.as_ref(), at, axes, report);
         }
         None
     }
@@ -121,6 +122,7 @@ impl<'m> StageParameters<'m> {
     fn report<'a>(
         &self,
         problem: &Problem,
+        combined: bool,
         node: Option<&Node>,
         at: &impl Fn(usize) -> (usize, &'a AxisValue),
         axes: &Axes<'_>,
@@ -130,13 +132,17 @@ impl<'m> StageParameters<'m> {
         if report.is_spoilt(place.value) {
             return;
         }
-        let diagnostic = report.error(place.shown, problem.message.clone());
+        let message = match name(problem) {
+            Some(name) => format!("`{name}`: {}", problem.message),
+            None => problem.message.clone(),
+        };
+        let diagnostic = report.error(place.shown, message);
         if let Some(place_used) = place.used {
             diagnostic.label(place_used, "used here");
         }
         if let Some(help) = &problem.help {
             diagnostic.help(help.clone());
-        } else if place.used.is_none() && !self.axes.is_empty() {
+        } else if combined && !self.axes.is_empty() {
             let labels: Vec<(&Arc<str>, &Label)> = self
                 .axes
                 .iter()
@@ -181,17 +187,14 @@ impl<'m> StageParameters<'m> {
                     .map(|item| (item.span, item)),
                 _ => None,
             };
-            match next {
-                Some((span, below)) => {
-                    key = span;
-                    node = below;
-                }
-                None => {
-                    // The field is not written; what would hold it is.
-                    found = false;
-                    node = target;
-                    break;
-                }
+            if let Some((span, below)) = next {
+                key = span;
+                node = below;
+            } else {
+                // The field is not written; what would hold it is.
+                found = false;
+                node = target;
+                break;
             }
         }
         let value = node.span;
@@ -205,6 +208,27 @@ impl<'m> StageParameters<'m> {
         };
         Place { shown, value, used }
     }
+}
+
+/// The parameter that a problem is with, as a person would write it: `robust.rounds`, `hidden[1]`. A problem with a
+/// key names it already.
+fn name(problem: &Problem) -> Option<String> {
+    if problem.key {
+        return None;
+    }
+    let mut name = String::new();
+    for segment in problem.pointer.split('/').skip(1) {
+        let segment = segment.replace("~1", "/").replace("~0", "~");
+        if segment.bytes().all(|byte| byte.is_ascii_digit()) {
+            name.extend(["[", &segment, "]"]);
+        } else {
+            if !name.is_empty() {
+                name.push('.');
+            }
+            name.push_str(&segment);
+        }
+    }
+    (!name.is_empty()).then_some(name)
 }
 
 /// Where a problem with a parameter is shown.

@@ -62,9 +62,10 @@ fn examine(folder: &Utf8Path, path: &Utf8Path) -> Option<(String, Option<String>
 }
 
 /// The file beside a missing one whose name is most like it.
-fn neighbour(path: &Utf8Path) -> Option<String> {
+pub(crate) fn neighbour(path: &Utf8Path) -> Option<String> {
     const LOOKED_AT: usize = 1000;
-    let entries = fs::read_dir(path.parent()?).ok()?;
+    let folder = path.parent().filter(|folder| !folder.as_str().is_empty());
+    let entries = fs::read_dir(folder.unwrap_or(Utf8Path::new("."))).ok()?;
     let names: Vec<String> = entries
         .take(LOOKED_AT)
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -80,17 +81,34 @@ pub(crate) fn cause(error: &io::Error) -> String {
     )
 }
 
-/// A path without `.` and `..`, by its text alone.
-pub(super) fn normal(path: &Utf8Path) -> Utf8PathBuf {
+/// A path without `.` and, where something stands before them, `..`; by its text alone.
+pub(crate) fn normal(path: &Utf8Path) -> Utf8PathBuf {
     let mut normal = Utf8PathBuf::new();
     for component in path.components() {
-        match component {
-            Utf8Component::CurDir => {}
-            Utf8Component::ParentDir => {
+        match (component, normal.components().next_back()) {
+            (Utf8Component::CurDir, _) | (Utf8Component::ParentDir, Some(Utf8Component::RootDir)) => {}
+            (Utf8Component::ParentDir, Some(Utf8Component::Normal(_))) => {
                 normal.pop();
             }
-            other => normal.push(other),
+            (other, _) => normal.push(other),
         }
     }
     normal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_put_in_normal_form_by_their_text() {
+        for (path, expected) in [
+            ("/a/./b/../c", "/a/c"),
+            ("/../a", "/a"),
+            ("../../a/b/..", "../../a"),
+            ("a/../../b", "../b"),
+        ] {
+            assert_eq!(normal(Utf8Path::new(path)), expected);
+        }
+    }
 }

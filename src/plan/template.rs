@@ -262,20 +262,22 @@ impl Template {
     ) -> Value {
         match self {
             Self::Constant(value) => value.clone(),
-            Self::Whole(reference, span) => match reference.target(at(reference.axis), axes, report) {
-                Some(node) => node.to_value(),
-                None => {
+            Self::Whole(reference, span) => {
+                if let Some(node) = reference.target(at(reference.axis), axes, report) {
+                    node.to_value()
+                } else {
                     report.spoil(*span);
                     Value::Null
                 }
-            },
-            Self::Text(pieces, span) => match interpolate(pieces, ("", ""), at, axes, report) {
-                Some(text) => text.into(),
-                None => {
+            }
+            Self::Text(pieces, span) => {
+                if let Some(text) = interpolate(pieces, ("", ""), at, axes, report) {
+                    text.into()
+                } else {
                     report.spoil(*span);
                     Value::Null
                 }
-            },
+            }
             Self::Array(items) => items.iter().map(|item| item.fill(at, axes, report)).collect(),
             Self::Table(fields) => {
                 let mut filled = Map::new();

@@ -67,7 +67,10 @@ impl Kind for Make {
     type Parameters = MakeParameters;
     const NAME: &'static str = "make";
     const SUMMARY: &'static str = "Makes samples.";
-    const REVISIONS: &'static [Revision] = &[Revision { part: "make", number: 1 }];
+    const REVISIONS: &'static [Revision] = &[Revision {
+        part: "make",
+        number: 1,
+    }];
     const DETERMINISM: Determinism = Determinism::Exact;
 
     fn inputs() -> Vec<InputPort> {
@@ -203,11 +206,19 @@ impl Kind for Draw {
     type Parameters = DrawParameters;
     const NAME: &'static str = "draw";
     const SUMMARY: &'static str = "Draws tables.";
-    const REVISIONS: &'static [Revision] = &[Revision { part: "draw", number: 1 }];
+    const REVISIONS: &'static [Revision] = &[Revision {
+        part: "draw",
+        number: 1,
+    }];
     const DETERMINISM: Determinism = Determinism::Exact;
 
     fn inputs() -> Vec<InputPort> {
-        vec![input("table", Arity::Many, true, Content::Table(TableSchema::any()))]
+        vec![input(
+            "table",
+            Arity::Many,
+            true,
+            Content::Table(TableSchema::any()),
+        )]
     }
 
     fn outputs() -> Vec<OutputPort> {
@@ -218,7 +229,10 @@ impl Kind for Draw {
     }
 
     fn check(parameters: &DrawParameters, wired: &[(&str, TableSchema)]) -> Vec<Problem> {
-        if wired.iter().any(|(_, schema)| schema.column(&parameters.x).is_some()) {
+        if wired
+            .iter()
+            .any(|(_, schema)| schema.column(&parameters.x).is_some())
+        {
             return Vec::new();
         }
         let columns = wired.iter().flat_map(|(_, schema)| &schema.columns);
@@ -241,7 +255,10 @@ impl Kind for Sink {
     type Parameters = SinkParameters;
     const NAME: &'static str = "sink";
     const SUMMARY: &'static str = "Gives nothing.";
-    const REVISIONS: &'static [Revision] = &[Revision { part: "sink", number: 1 }];
+    const REVISIONS: &'static [Revision] = &[Revision {
+        part: "sink",
+        number: 1,
+    }];
     const DETERMINISM: Determinism = Determinism::Exact;
 
     fn inputs() -> Vec<InputPort> {

@@ -1,8 +1,11 @@
 //! Manifests through the engine's eyes: what they expand to, and what is said of every mistake.
 
 mod expansion;
+mod hostile;
 mod kinds;
+mod language;
 mod mistakes;
+mod pipelines;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use provenir::manifest::{Diagnostics, Overrides, load};
@@ -49,7 +52,8 @@ impl Project {
     }
 
     fn plan_with(&self, overrides: &Overrides) -> Plan {
-        self.load_with(overrides).unwrap_or_else(|found| panic!("{found}"))
+        self.load_with(overrides)
+            .unwrap_or_else(|found| panic!("{found}"))
     }
 
     /// Everything that is said of it, without the folder's name.
@@ -60,7 +64,11 @@ impl Project {
         };
         let folder = format!("{}/", self.path(""));
         let folder = folder.trim_end_matches('/').to_owned() + "/";
-        found.to_string().lines().map(|line| line.replace(&folder, "")).collect()
+        found
+            .to_string()
+            .lines()
+            .map(|line| line.replace(&folder, ""))
+            .collect()
     }
 }
 

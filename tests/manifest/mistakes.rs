@@ -1,1 +1,136 @@
-//! What is said of every mistake.
+//! What is said of every mistake: `mistakes/NAME.toml` and a snapshot beside it.
+//!
+//! Lines that begin with `#: ` at the head of a manifest are options of the command line.
+
+use camino::Utf8PathBuf;
+use provenir::manifest::{Overrides, SIZE_LIMIT, load};
+
+use super::{Project, kinds};
+
+/// Relative to the package, where tests run.
+const FOLDER: &str = "tests/manifest/mistakes";
+
+fn options(text: &str) -> Overrides {
+    let mut overrides = Overrides::default();
+    for line in text.lines().map_while(|line| line.strip_prefix("#: ")) {
+        let (option, value) = line.split_once(' ').unwrap_or((line, ""));
+        let value = value.to_owned();
+        match option {
+            "--profile" => overrides.profile = Some(value),
+            "--axis" => overrides.axes.push(value),
+            "--set" => overrides.set.push(value),
+            "--only" => overrides.only.push(value),
+            other => panic!("there is no option {other}"),
+        }
+    }
+    overrides
+}
+
+#[test]
+fn every_mistake_is_named_with_its_place_and_the_nearest_right_thing() {
+    let mut paths: Vec<Utf8PathBuf> = fs_err::read_dir(FOLDER)
+        .unwrap()
+        .map(|entry| Utf8PathBuf::from_path_buf(entry.unwrap().path()).unwrap())
+        .filter(|path| path.extension() == Some("toml"))
+        .collect();
+    paths.sort();
+    assert!(paths.len() > 40, "the folder of mistakes is there");
+    let here = std::path::absolute(".").unwrap();
+    let here = here.to_str().unwrap().trim_end_matches(['/', '.']);
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("mistakes");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| {
+        for path in paths {
+            let text = fs_err::read_to_string(&path).unwrap();
+            let overrides = options(&text);
+            let found = match load(&path, &kinds::registry(), &overrides) {
+                Ok(plan) => plan.warnings,
+                Err(found) => found,
+            };
+            let shown = format!("{found}\n\n{}", found.render(100, false)).replace(here, "HERE");
+            let shown: Vec<&str> = shown.lines().map(str::trim_end).collect();
+            insta::assert_snapshot!(path.file_stem().unwrap(), shown.join("\n"));
+        }
+    });
+}
+
+/// What is said of a file that is no text for a snapshot.
+fn said(bytes: &[u8]) -> String {
+    let project = Project::new("");
+    project.write("m.toml", bytes);
+    project.problems(&Overrides::default()).join("\n")
+}
+
+#[test]
+fn what_is_no_manifest_is_refused_before_it_is_parsed() {
+    assert_eq!(
+        said(b"format = 1\n\x00\xff\xfe"),
+        "m.toml: `m.toml` is not a manifest: it is not UTF-8 text (byte 12, line 2)"
+    );
+    let long = vec![b'#'; usize::try_from(SIZE_LIMIT).unwrap() + 1];
+    assert_eq!(
+        said(&long),
+        "m.toml: `m.toml` has 4194305 bytes or more; a manifest has at most 4194304 (4 MiB)"
+    );
+    let project = Project::new("");
+    let missing = load(
+        &project.path("absent.toml"),
+        &kinds::registry(),
+        &Overrides::default(),
+    )
+    .err()
+    .unwrap();
+    assert!(missing.to_string().contains("there is no file"), "{missing}");
+    let folder = load(&project.path(""), &kinds::registry(), &Overrides::default())
+        .err()
+        .unwrap();
+    assert!(folder.to_string().contains("is not a file"), "{folder}");
+}
+
+#[test]
+fn deep_nesting_is_refused_in_bounded_time() {
+    for text in [
+        format!("format = 1\nx = {}", "[".repeat(1_000_000)),
+        format!("format = 1\nx = {}", "{a = ".repeat(500_000)),
+        format!("format = 1\n[{}]\n", vec!["a"; 1_000_000].join(".")),
+    ] {
+        assert!(!said(text.as_bytes()).is_empty());
+    }
+}
+
+#[test]
+fn many_mistakes_are_said_once_each_and_shown_within_bounds() {
+    let stages = (0..20_000)
+        .map(|index| format!("[stages.s{index}]\nkind = \"mak\"\ninputs = {{ samples = \"x{index}\" }}\n"));
+    let text = "format = 1\n[pipeline]\nname = \"p\"\n".to_owned() + &stages.collect::<String>();
+    let project = Project::new(&text);
+    let found = project.load().err().unwrap();
+    assert_eq!(found.len(), 40_000);
+    let shown = found.render(80, false);
+    assert!(shown.len() < 100_000 && shown.contains("and 39950 more"));
+}
+
+#[test]
+fn a_base_and_a_pipe_are_read_with_care() {
+    let project = Project::new("format = 1\nextends = \"b.toml\"\n");
+    project.write("b.toml", "format = 1\nextends = \"c.toml\"\n");
+    project.write("c.toml", "format = 1\nextends = \"m.toml\"\n");
+    assert_eq!(
+        project.problems(&Overrides::default()),
+        ["c.toml:2:11: a manifest extends itself: m.toml → b.toml → c.toml → m.toml"]
+    );
+    let chain = Project::new("format = 1\nextends = \"0.toml\"\n");
+    for index in 0..40 {
+        chain.write(
+            &format!("{index}.toml"),
+            format!("format = 1\nextends = \"{}.toml\"\n", index + 1),
+        );
+    }
+    let said = chain.problems(&Overrides::default()).join("\n");
+    assert!(
+        said.contains("more than 16 manifests extend one another"),
+        "{said}"
+    );
+}

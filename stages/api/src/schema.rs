@@ -96,10 +96,10 @@ pub fn remove_defaults(schema: &Value, value: &mut Value) {
     let (Some(properties), Value::Object(fields)) = (properties_for(schema, value), &mut *value) else {
         return;
     };
-    let properties = properties.clone();
-    fields.retain(|key, _| true_field(&properties, key));
     fields.retain(|key, field| {
-        let schema = &properties[key];
+        let Some(schema) = properties.get(key) else {
+            return false;
+        };
         if schema.get("default").is_some_and(|default| same(default, field)) {
             return false;
         }
@@ -113,10 +113,6 @@ pub fn sources(schema: &Value, value: &Value) -> Vec<Source> {
     let mut found = Vec::new();
     collect_sources(schema, value, "", &mut found);
     found
-}
-
-fn true_field(properties: &Map<String, Value>, key: &str) -> bool {
-    properties.contains_key(key)
 }
 
 fn collect_sources(schema: &Value, value: &Value, pointer: &str, found: &mut Vec<Source>) {
@@ -161,9 +157,11 @@ fn properties_for<'a>(schema: &'a Value, value: &Value) -> Option<&'a Map<String
     if !value.is_object() {
         return None;
     }
-    let mut candidates = alternatives(schema).filter(|schema| schema.get("properties").is_some());
+    let mut candidates = alternatives(schema)
+        .filter(|schema| schema.get("properties").is_some())
+        .peekable();
     let first = candidates.next()?;
-    let chosen = if check(first, value).is_empty() {
+    let chosen = if candidates.peek().is_none() || check(first, value).is_empty() {
         first
     } else {
         candidates

@@ -1,7 +1,7 @@
 //! `collect`: rolls an expert out in the simulator.
 
 use provenir_api::port::{Arity, InputPort, OutputPort, TableSchema};
-use provenir_api::{Determinism, Kind, Parameters, Problem, Revision, SourceFile};
+use provenir_api::{Determinism, Kind, Parameters, Problem, Resources, Revision, SourceFile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,13 +23,17 @@ pub struct CollectParameters {
     /// Activation of a Stable-Baselines3 expert whose archive does not tell.
     #[serde(default)]
     pub activation: Option<Activation>,
+    /// Whether a Stable-Baselines3 expert reads the time feature: the share of the episode's time that is left, as the
+    /// last number of an observation (RL Zoo's `TimeFeatureWrapper`). A policy says so itself.
+    #[serde(default)]
+    pub time_feature: bool,
     /// Number of transitions; the last episode is cut there and marked truncated.
     #[serde(default)]
-    #[schemars(range(min = 1, max = 1_000_000_000))]
+    #[schemars(range(min = 1, max = 10_000_000))]
     pub samples: Option<u64>,
     /// Number of whole episodes, in place of `samples`.
     #[serde(default)]
-    #[schemars(range(min = 1, max = 10_000_000))]
+    #[schemars(range(min = 1, max = 10_000))]
     pub episodes: Option<u64>,
     /// Seed of the initial states.
     #[serde(default)]
@@ -77,6 +81,7 @@ impl Parameters for CollectParameters {
         for (given, pointer) in [
             (self.normalization.is_some(), "/normalization"),
             (self.activation.is_some(), "/activation"),
+            (self.time_feature, "/time_feature"),
         ] {
             if given && !archive {
                 problems.push(Problem::new(
@@ -136,6 +141,20 @@ impl Kind for Collect {
                 volatile: false,
             },
         ]
+    }
+
+    fn resources(parameters: &CollectParameters) -> Resources {
+        // A transition of the widest robot takes about 200 bytes; it is held as it was rolled out, as columns and as Arrow.
+        const TRANSITION: u64 = 600;
+        const LONGEST_EPISODE: u64 = 1000;
+        let transitions = parameters
+            .samples
+            .or(parameters.episodes.map(|episodes| episodes * LONGEST_EPISODE))
+            .unwrap_or(0);
+        Resources {
+            memory: 512 + transitions * TRANSITION / (1 << 20),
+            ..Resources::default()
+        }
     }
 
     fn check(parameters: &CollectParameters, wired: &[(&str, TableSchema)]) -> Vec<Problem> {

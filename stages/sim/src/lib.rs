@@ -4,6 +4,7 @@
 //! * [`Task`]: a robot and what is asked of it, as data; [`Task::named`] knows those that are built in.
 //! * [`Environment`]: one running episode of a task.
 //! * [`Rollouts`]: many episodes, in batches and threads; what an [`Episode`] holds depends on its seed and the actor only.
+//! * [`Task::fits`]: whether a policy is one for this task.
 //!
 //! A further robot is a file in `robots/` and a line in `registry.rs`.
 //!
@@ -15,6 +16,7 @@
 //! episode's seed.
 
 mod environment;
+mod fits;
 mod numpy;
 mod registry;
 mod robot;
@@ -22,6 +24,7 @@ mod rollout;
 mod task;
 
 pub use environment::{EPISODE_STEPS, Environment, SimError, Step};
+pub use fits::Misfit;
 pub use registry::{NAMES, UnknownTask};
 pub use rollout::{Episode, Rollouts, Transitions};
 pub use task::{InvalidTask, Task};

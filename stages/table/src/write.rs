@@ -1,6 +1,5 @@
 use std::io::{self, BufWriter, Write};
 
-use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use camino::Utf8Path;
 use fs_err::File;
@@ -52,19 +51,17 @@ pub fn write_file(path: &Utf8Path, bytes: &[u8]) -> Result<Written, TableError> 
 
 fn encode(file: &mut HashingFile, table: &Table) -> Result<(), ParquetError> {
     let batch = table.batch();
-    // The table's metadata goes into the file's own key-value list, where every reader finds it, in the order of its
-    // keys; what Arrow adds describes the columns only.
-    let schema = Schema::new(batch.schema_ref().fields().clone());
-    let properties = profile(&schema, table)?;
-    let batch = RecordBatch::try_new(schema.into(), batch.columns().to_vec())?;
+    let properties = profile(&batch.schema(), table)?;
     let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties))?;
-    writer.write(&batch)?;
+    writer.write(batch)?;
     writer.close()?;
     Ok(())
 }
 
 /// The one profile in which tables are written. Whoever changes it changes object digests, and no key.
 fn profile(schema: &Schema, table: &Table) -> Result<WriterProperties, ParquetError> {
+    // In the file's own list of keys and values, where every reader finds it; Arrow's schema, which the writer adds,
+    // holds it again for those that read only that.
     let metadata = table.metadata().iter();
     let metadata = metadata
         .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))

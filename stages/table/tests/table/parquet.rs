@@ -86,7 +86,7 @@ fn bytes_are_reproducible() {
     assert_eq!(digest(&slice), here);
     assert_eq!(
         here.hex(),
-        "01533ed8ecae9ee5691949bfac0010e6622cad6749f65df7c8440e00a7fe42c4"
+        "4169d1a3c328a8b60c13338d6723f5b7bb8de8e1796ab293ae1585b7a84b26be"
     );
 }
 

@@ -1,0 +1,267 @@
+//! `evaluate` from a policy table to its tables of results.
+
+use std::sync::atomic::AtomicBool;
+
+use provenir_api::Kind;
+use provenir_api::port::Content;
+use provenir_api::protocol::{Blame, Failed, Level, Progress};
+use provenir_evaluate::EvaluateExecution;
+use provenir_execution::{Context, Execution, Failure, Inputs, Outputs, Reporter};
+use provenir_kinds::Environment;
+use provenir_kinds::evaluate::{Evaluate, EvaluateParameters};
+use provenir_policy::{About, ActionMap, Activation, Layer, Policy, PolicySet, Squash};
+use provenir_table::Table;
+
+struct Silent;
+
+impl Reporter for Silent {
+    fn progress(&self, _: Progress) {}
+    fn log(&self, _: Level, _: &str) {}
+}
+
+/// Holds the joints near their start with a gain; see the tests of `provenir-sim`.
+fn standing(gain: f32) -> Policy {
+    let mut weights = vec![0.0; 3 * 15];
+    for joint in 0..3 {
+        weights[15 * joint + 8 + 2 * joint] = -gain;
+        weights[15 * joint + 9 + 2 * joint] = -0.1;
+    }
+    policy(15, weights, vec![0.9, 0.95, 0.0], "hopper")
+}
+
+fn policy(width: usize, weights: Vec<f32>, bias: Vec<f32>, environment: &str) -> Policy {
+    let layer = Layer::new(width, 3, weights, bias).expect("the layer is sound");
+    let map = ActionMap {
+        squash: Squash::Clip,
+        low: vec![-1.0; 3],
+        high: vec![1.0; 3],
+    };
+    let about = About {
+        environment: environment.into(),
+        time_feature: false,
+        method: "test".into(),
+    };
+    Policy::new(vec![layer], Activation::Relu, None, map, about).expect("the policy is sound")
+}
+
+/// Finite weights whose outputs are not numbers: the hidden layer overflows, and the last takes infinity from infinity.
+fn overflowing() -> Policy {
+    let mut weights = vec![0.0; 2 * 15];
+    // The cosine of the bearing is 1, the thigh's position near 1.
+    for index in [2, 8, 15 + 2, 15 + 8] {
+        weights[index] = f32::MAX;
+    }
+    let hidden = Layer::new(15, 2, weights, vec![0.0; 2]).expect("the layer is sound");
+    let last = Layer::new(2, 3, [1.0, -1.0].repeat(3), vec![0.0; 3]).expect("the layer is sound");
+    let plain = standing(1.0);
+    let (map, about) = (plain.action_map().clone(), plain.about().clone());
+    Policy::new(vec![hidden, last], Activation::Relu, None, map, about).expect("the policy is sound")
+}
+
+fn set(policies: &[(u32, Policy)]) -> PolicySet {
+    PolicySet::new(policies.to_vec()).expect("the policies are alike")
+}
+
+fn evaluate(policies: &PolicySet, trials: u32, seed: u64, cancelled: bool) -> Result<Outputs, Failure> {
+    let cancelled = AtomicBool::new(cancelled);
+    let context = Context::new(&Silent, &cancelled, "unused");
+    let inputs = Inputs::new().with_table("policy", policies.to_table().expect("a policy makes a table"));
+    let parameters = EvaluateParameters {
+        env: Environment::Hopper,
+        trials,
+        seed,
+    };
+    EvaluateExecution.execute(&parameters, &inputs, &context)
+}
+
+fn tables(policies: &PolicySet, trials: u32, seed: u64) -> (Table, Table) {
+    let outputs = evaluate(policies, trials, seed, false).expect("it evaluates");
+    let table = |port| outputs.get_table(port).expect("the port was given").clone();
+    (table("trials"), table("summary"))
+}
+
+/// One row of trials: checkpoint, trial, return's bits, length, terminated, truncated.
+type Row = (u32, u32, u64, u32, bool, bool);
+
+fn rows(trials: &Table) -> Vec<Row> {
+    let integers = |name| trials.column_u32(name).expect("the column is there");
+    let flags = |name| trials.column_bool(name).expect("the column is there");
+    let (checkpoints, numbers, lengths) = (integers("checkpoint"), integers("trial"), integers("length"));
+    let returns = trials.column_f64("return").expect("the column is there");
+    let (fell, cut) = (flags("terminated"), flags("truncated"));
+    (0..trials.rows())
+        .map(|row| {
+            (
+                checkpoints[row],
+                numbers[row],
+                returns[row].to_bits(),
+                lengths[row],
+                fell[row],
+                cut[row],
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn its_tables_are_those_that_the_kind_declares() {
+    let (trials, summary) = tables(&set(&[(0, standing(1.0)), (7, standing(0.9))]), 5, 3);
+    for (port, table) in Evaluate::outputs().iter().zip([&trials, &summary]) {
+        let Content::Table(schema) = &port.content else {
+            panic!("{} is no table", port.name)
+        };
+        assert_eq!(&table.schema(), schema, "{}", port.name);
+        assert_eq!(
+            table.metadata().get("environment").map(String::as_str),
+            Some("hopper")
+        );
+    }
+    assert_eq!(
+        rows(&trials).iter().map(|row| (row.0, row.1)).collect::<Vec<_>>(),
+        {
+            let numbers = |checkpoint| (0..5).map(move |trial| (checkpoint, trial));
+            numbers(0).chain(numbers(7)).collect::<Vec<_>>()
+        }
+    );
+    assert_eq!(summary.column_u32("checkpoint").unwrap(), [0, 7]);
+}
+
+#[test]
+fn the_summary_is_that_of_the_trials() {
+    let (trials, summary) = tables(&set(&[(2, standing(1.0))]), 9, 1);
+    let (mut returns, lengths) = (
+        trials.column_f64("return").unwrap().to_vec(),
+        trials.column_u32("length").unwrap().to_vec(),
+    );
+    let value = |name: &str| summary.column_f64(name).unwrap()[0];
+    assert!((value("mean") - returns.iter().sum::<f64>() / 9.0).abs() < 1e-9);
+    returns.sort_by(f64::total_cmp);
+    assert_eq!(
+        (value("min"), value("median"), value("max")),
+        (returns[0], returns[4], returns[8])
+    );
+    assert!((value("length") - f64::from(lengths.iter().sum::<u32>()) / 9.0).abs() < 1e-9);
+    assert!(value("ci_low") < value("mean") && value("mean") < value("ci_high"));
+    // This policy falls every time, and differs from trial to trial.
+    assert_eq!(summary.column_u32("early_falls").unwrap(), [9]);
+    assert!(lengths.iter().all(|length| *length < 1000) && value("std") > 0.0);
+}
+
+#[test]
+fn a_trial_depends_on_seed_number_and_policy_only() {
+    let both = set(&[(0, standing(0.9)), (1, standing(1.0))]);
+    let (trials, summary) = tables(&both, 40, 5);
+    let of = |checkpoint| rows(&trials).into_iter().filter(move |row| row.0 == checkpoint);
+    // Alone, and with fewer trials beside it.
+    let (alone, _) = tables(&set(&[(1, standing(1.0))]), 12, 5);
+    assert_eq!(rows(&alone), of(1).take(12).collect::<Vec<_>>());
+    // Another seed gives other trials; the same gives the same tables.
+    let (other, _) = tables(&set(&[(1, standing(1.0))]), 12, 6);
+    assert!(
+        rows(&other)
+            .iter()
+            .zip(rows(&alone))
+            .all(|(other, alone)| other.2 != alone.2)
+    );
+    assert_eq!(tables(&both, 40, 5), (trials, summary));
+}
+
+#[test]
+fn what_cannot_be_evaluated_is_named() {
+    let failure = |policies: &PolicySet, cancelled| {
+        Failed::from(evaluate(policies, 2, 0, cancelled).expect_err("it cannot be evaluated"))
+    };
+    let walker = failure(
+        &PolicySet::single(policy(15, vec![0.0; 45], vec![0.0; 3], "walker2d")),
+        false,
+    );
+    assert_eq!(walker.blame, Blame::Stage);
+    assert_eq!(
+        walker.message,
+        "the policy was made for the environment `walker2d`, not for `hopper`"
+    );
+    assert!(walker.help.is_some());
+    let wide = failure(
+        &PolicySet::single(policy(16, vec![0.0; 48], vec![0.0; 3], "hopper")),
+        false,
+    );
+    assert!(
+        wide.message.contains("the policy sees 16 numbers"),
+        "{}",
+        wide.message
+    );
+    let steep = overflowing();
+    let diverged = failure(&set(&[(4, steep)]), false);
+    assert!(
+        diverged.message.starts_with("checkpoint 4: component"),
+        "{}",
+        diverged.message
+    );
+    assert!(
+        diverged.message.contains("the policy has diverged"),
+        "{}",
+        diverged.message
+    );
+    assert_eq!(
+        failure(&PolicySet::single(standing(1.0)), true).blame,
+        Blame::Cancelled
+    );
+}
+
+#[test]
+fn a_table_that_is_no_policy_is_an_error() {
+    let cancelled = AtomicBool::new(false);
+    let context = Context::new(&Silent, &cancelled, "unused");
+    let table = provenir_table::TableBuilder::new()
+        .u32("checkpoint", vec![0])
+        .build()
+        .unwrap();
+    let parameters = EvaluateParameters {
+        env: Environment::Hopper,
+        trials: 1,
+        seed: 0,
+    };
+    let failed = EvaluateExecution.execute(&parameters, &Inputs::new().with_table("policy", table), &context);
+    assert_eq!(failed.unwrap_err().blame(), Blame::Stage);
+}
+
+/// What revision 1 gives. Where this is to change, raise the revision of what changed (`evaluate`, or machinery it uses) in
+/// `stages/kinds`, and record anew.
+#[test]
+fn golden() {
+    const RETURNS: [f64; 4] = [
+        20.474_946_756_059_943,
+        18.426_906_665_989_37,
+        18.457_430_007_217_045,
+        14.719_931_215_599_354,
+    ];
+    const TRIALS: &str = "b0afc469265126cd4ee2de08fbfa7d35fc5f0fc5ee05d0d052274139d1c17edf";
+    const SUMMARY: &str = "1e98347994682a4457a6a5da5b858580e7c75f93826d0356946108c3b193f2cd";
+
+    // Falls within a dozen steps, before other last bits of another C library can grow.
+    let falling = policy(15, vec![0.0; 45], vec![1.0, -0.5, 0.5], "hopper");
+    let (trials, summary) = tables(&set(&[(0, falling)]), 4, 1);
+    assert_eq!(trials.column_u32("length").unwrap(), [11, 11, 12, 11]);
+    for (found, expected) in trials.column_f64("return").unwrap().iter().zip(RETURNS) {
+        assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
+    }
+    if has_fma() {
+        assert_eq!(
+            (trials.content().hex().as_str(), summary.content().hex().as_str()),
+            (TRIALS, SUMMARY)
+        );
+    } else {
+        println!("SKIPPED the digests: they were recorded on an x86-64 processor with FMA");
+    }
+}
+
+/// Sine and cosine of the C library take another path without it, with other last bits.
+#[cfg(target_arch = "x86_64")]
+fn has_fma() -> bool {
+    std::is_x86_feature_detected!("fma")
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_fma() -> bool {
+    false
+}

@@ -1,0 +1,171 @@
+//! Policies as actors of a task.
+
+use provenir_policy::Policy;
+use thiserror::Error;
+
+use crate::{Episode, Rollouts, SimError, Task};
+
+/// Why a policy cannot act in a task.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Misfit {
+    /// It was made for another environment.
+    #[error("the policy was made for the environment `{policy}`, not for `{task}`")]
+    Environment {
+        /// What the policy names.
+        policy: String,
+        /// The task.
+        task: String,
+    },
+    /// It sees observations of another width.
+    #[error(
+        "the policy sees {found} numbers {}; an observation of `{task}` {} has {expected}",
+        if *time_feature { "of which the last is the time feature" } else { "without the time feature" },
+        if *time_feature { "with it" } else { "alone" }
+    )]
+    Observation {
+        /// The task.
+        task: String,
+        /// Whether the policy says that the last one is the time that is left.
+        time_feature: bool,
+        /// What the policy sees.
+        found: usize,
+        /// What it would be shown.
+        expected: usize,
+    },
+    /// It gives actions of another width.
+    #[error("the policy gives actions of {found} components; `{task}` takes {expected}")]
+    Action {
+        /// The task.
+        task: String,
+        /// What the policy gives.
+        found: usize,
+        /// What the task takes.
+        expected: usize,
+    },
+}
+
+impl Task {
+    /// Whether a policy is made for this task: environment, observations (with the time feature where it says so), actions.
+    pub fn fits(&self, policy: &Policy) -> Result<(), Misfit> {
+        let about = policy.about();
+        let task = || self.name().to_owned();
+        if about.environment != self.name() {
+            return Err(Misfit::Environment {
+                policy: about.environment.clone(),
+                task: task(),
+            });
+        }
+        let (time_feature, found) = (about.time_feature, policy.observation_width());
+        let expected = self.observation_width() + usize::from(time_feature);
+        if found != expected {
+            return Err(Misfit::Observation {
+                task: task(),
+                time_feature,
+                found,
+                expected,
+            });
+        }
+        let (found, expected) = (policy.action_width(), self.action_width());
+        if found != expected {
+            return Err(Misfit::Action {
+                task: task(),
+                found,
+                expected,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Rollouts<'a> {
+    /// Rollouts of a policy that [`Task::fits`] accepts, on one thread, without recording.
+    pub fn of(task: &'a Task, policy: &Policy) -> Self {
+        Self {
+            task,
+            time_feature: policy.about().time_feature,
+            threads: 1,
+            record: false,
+        }
+    }
+
+    /// [`Rollouts::run`] with a policy for actor.
+    pub fn run_policy(
+        &self,
+        policy: &Policy,
+        seeds: &[u64],
+        go_on: impl Fn(usize) -> bool + Sync,
+    ) -> Result<Vec<Episode>, SimError> {
+        let actor = policy.actor();
+        let actors = || {
+            let mut actor = actor.clone();
+            move |observations: &[f32], actions: &mut [f32]| actor.act(observations, actions)
+        };
+        self.run(seeds, actors, go_on)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use provenir_policy::{About, ActionMap, Activation, Layer, Squash};
+
+    use super::*;
+
+    fn policy(environment: &str, time_feature: bool, width: usize, actions: usize) -> Policy {
+        let layer = Layer::new(width, actions, vec![0.0; width * actions], vec![0.0; actions]).unwrap();
+        let map = ActionMap {
+            squash: Squash::Clip,
+            low: vec![-1.0; actions],
+            high: vec![1.0; actions],
+        };
+        let about = About {
+            environment: environment.into(),
+            time_feature,
+            ..About::default()
+        };
+        Policy::new(vec![layer], Activation::Relu, None, map, about).unwrap()
+    }
+
+    #[test]
+    fn a_policy_for_something_else_is_told_what_differs() {
+        let hopper = Task::named("hopper").unwrap();
+        assert_eq!(hopper.fits(&policy("hopper", false, 15, 3)), Ok(()));
+        assert_eq!(hopper.fits(&policy("hopper", true, 16, 3)), Ok(()));
+        let misfit = |policy: &Policy| hopper.fits(policy).unwrap_err().to_string();
+        assert_eq!(
+            misfit(&policy("ant", false, 15, 3)),
+            "the policy was made for the environment `ant`, not for `hopper`"
+        );
+        assert_eq!(
+            misfit(&policy("hopper", false, 16, 3)),
+            "the policy sees 16 numbers without the time feature; an observation of `hopper` alone has 15"
+        );
+        assert_eq!(
+            misfit(&policy("hopper", true, 15, 3)),
+            "the policy sees 15 numbers of which the last is the time feature; an observation of `hopper` with it has 16"
+        );
+        assert_eq!(
+            misfit(&policy("hopper", false, 15, 6)),
+            "the policy gives actions of 6 components; `hopper` takes 3"
+        );
+    }
+
+    #[test]
+    fn a_policy_acts_in_rollouts_as_it_does_alone() {
+        let hopper = Task::named("hopper").unwrap();
+        let policy = policy("hopper", true, 16, 3);
+        let rollouts = Rollouts {
+            record: true,
+            threads: 2,
+            ..Rollouts::of(hopper, &policy)
+        };
+        let episodes = rollouts.run_policy(&policy, &[1, 2, 3], |_| true).unwrap();
+        let still = rollouts.run(
+            &[1, 2, 3],
+            || |_: &[f32], actions: &mut [f32]| actions.fill(0.0),
+            |_| true,
+        );
+        assert_eq!(Ok(&episodes), still.as_ref());
+        let observations = &episodes[0].transitions.as_ref().unwrap().observations;
+        assert_eq!((observations[15], observations[31]), (1.0, 0.999));
+    }
+}
