@@ -1,3 +1,12 @@
-//! The command.
+//! The command `provenir`.
 
-fn main() {}
+use std::process::ExitCode;
+
+use provenir::cli::{Edition, main as run};
+
+fn main() -> ExitCode {
+    run(&Edition {
+        kinds: provenir_kinds::all,
+        worker: "provenir-worker",
+    })
+}

@@ -20,7 +20,7 @@
 use std::sync::Arc;
 
 use provenir_api::canonical::Encoder;
-use provenir_api::{Digest, Label, Revision};
+use provenir_api::{Digest, Label};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -32,8 +32,8 @@ pub const DOMAIN: &str = "provenir action key, version 1";
 pub struct Action<'a> {
     /// Name of the kind.
     pub kind: &'a str,
-    /// Revisions of the kind and of the machinery that it uses.
-    pub revisions: &'a [Revision],
+    /// Name and number of the revisions of the kind and of the machinery that it uses, in any order.
+    pub revisions: Vec<(&'a str, u32)>,
     /// Its canonical parameters.
     pub parameters: &'a Value,
     /// The artifacts that it takes, in any order.
@@ -67,12 +67,12 @@ impl Action<'_> {
     pub fn key(&self) -> Digest {
         let mut encoder = Encoder::new(DOMAIN);
         encoder.text(self.kind);
-        let mut revisions: Vec<_> = self.revisions.iter().collect();
-        revisions.sort_by_key(|revision| (revision.part, revision.number));
+        let mut revisions = self.revisions.clone();
+        revisions.sort_unstable();
         encoder.count(revisions.len());
-        for revision in revisions {
-            encoder.text(revision.part);
-            encoder.count(revision.number as usize);
+        for (part, number) in revisions {
+            encoder.text(part);
+            encoder.count(number as usize);
         }
         encoder.value(self.parameters);
         let mut inputs: Vec<(Vec<_>, &ActionInput<'_>)> = self
@@ -136,10 +136,7 @@ mod tests {
         fn key(&self) -> Digest {
             Action {
                 kind: &self.kind,
-                revisions: &[Revision {
-                    part: "part",
-                    number: self.revision,
-                }],
+                revisions: vec![("part", self.revision)],
                 parameters: &self.parameters,
                 inputs: self
                     .inputs
@@ -257,10 +254,7 @@ mod tests {
         let gathered = [(Arc::from("epsilon"), Label::Float(0.5))];
         let action = Action {
             kind: "k",
-            revisions: &[
-                Revision { part: "z", number: 2 },
-                Revision { part: "k", number: 1 },
-            ],
+            revisions: vec![("z", 2), ("k", 1)],
             parameters: &json!({"n": 3}),
             inputs: vec![ActionInput {
                 port: "p",

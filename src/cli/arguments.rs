@@ -1,0 +1,150 @@
+use camino::Utf8PathBuf;
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+use crate::manifest::Overrides;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    a stage failed
+  2    the request or the manifest was wrong
+  3    the environment failed: store, disk, device
+  4    a bug of Provenir
+  130  interrupted";
+
+/// Turns TOML manifests into figures: runs only what it does not already hold, and keeps every artifact under the
+/// digest of its content.
+#[derive(Debug, Parser)]
+#[command(name = "provenir", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Run what is not up to date, and publish.
+    Run(RunArguments),
+    /// Say what would run, and why.
+    Plan(PlanArguments),
+    /// Say what the store has of a pipeline, and what is running.
+    Status(ManifestArguments),
+    /// Describe an artifact: columns, statistics, metadata, first rows.
+    Show(ReferenceArguments),
+    /// Print where an artifact is.
+    Path(ReferenceArguments),
+    /// Print what a cell said when it was last executed.
+    Log(LogArguments),
+    /// Print the JSON Schema of manifests, for editors.
+    Schema,
+    /// Write a manifest to start from, and a store beside it.
+    Init(InitArguments),
+    /// Check the installation, the worker, the store and the disk.
+    Doctor(StoreArguments),
+    /// Print a completion script.
+    Completions {
+        /// For which shell.
+        shell: Shell,
+    },
+}
+
+/// Which manifest, and what is changed in it.
+#[derive(Debug, Args)]
+pub(super) struct ManifestArguments {
+    /// The manifest.
+    #[arg(default_value = "pipeline.toml")]
+    pub(super) manifest: Utf8PathBuf,
+    #[command(flatten)]
+    pub(super) overrides: OverrideArguments,
+    #[command(flatten)]
+    pub(super) store: StoreArguments,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OverrideArguments {
+    /// Lay a profile of the manifest over it.
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// Give an axis other values.
+    #[arg(long, value_name = "NAME=VALUE,…")]
+    axis: Vec<String>,
+    /// Set a value at a dotted path of the manifest, such as stages.policy.params.epochs=50.
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Only this stage and what it needs; may be repeated.
+    #[arg(long, value_name = "STAGE")]
+    only: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct StoreArguments {
+    /// The store [default: PROVENIR_CACHE, or the nearest `cache` folder of Provenir above the manifest, or `cache` beside it]
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) cache: Option<Utf8PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RunArguments {
+    #[command(flatten)]
+    pub(super) manifest: ManifestArguments,
+    /// Execute these cells although the store has their results, such as 'policy[method=rbc]'; may be repeated.
+    #[arg(long, value_name = "CELL")]
+    pub(super) force: Vec<String>,
+    /// Processor cores that cells may occupy together [default: all].
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(super) jobs: Option<u32>,
+    /// Print every event as a line of JSON on standard output.
+    #[arg(long, conflicts_with = "quiet")]
+    pub(super) json: bool,
+    /// Say nothing but what went wrong.
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PlanArguments {
+    #[command(flatten)]
+    pub(super) manifest: ManifestArguments,
+    /// As for `run`.
+    #[arg(long, value_name = "CELL")]
+    pub(super) force: Vec<String>,
+    /// List every cell.
+    #[arg(long, short)]
+    pub(super) verbose: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ReferenceArguments {
+    /// An output of a cell, such as 'reward[epsilon=0.1].summary'; the beginning of a digest or an action key; or a file.
+    #[arg(value_name = "REF")]
+    pub(super) reference: String,
+    #[command(flatten)]
+    pub(super) manifest: ManifestArguments,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LogArguments {
+    /// The cell, such as 'policy[epsilon=0.1, method=rbc]'; axes may be left out where one cell remains.
+    pub(super) cell: String,
+    #[command(flatten)]
+    pub(super) manifest: ManifestArguments,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct InitArguments {
+    /// The folder; made where it does not exist.
+    #[arg(default_value = ".")]
+    pub(super) folder: Utf8PathBuf,
+}
+
+impl OverrideArguments {
+    pub(super) fn overrides(&self) -> Overrides {
+        Overrides {
+            profile: self.profile.clone(),
+            axes: self.axis.clone(),
+            set: self.set.clone(),
+            only: self.only.clone(),
+        }
+    }
+}

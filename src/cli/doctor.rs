@@ -1,0 +1,120 @@
+use super::arguments::StoreArguments;
+use super::error::{CommandError, Exit};
+use super::{Edition, environment, session, terminal};
+use crate::exec;
+use crate::record::Host;
+use crate::store::{Layout, Store, Workspace};
+
+/// `doctor`: every check is made, whatever the others say.
+pub(super) fn doctor(edition: &Edition, arguments: &StoreArguments) -> Result<Exit, CommandError> {
+    let mut report = Report::default();
+    let host = Host::current();
+    report.good(format!(
+        "provenir {}, build {}",
+        env!("CARGO_PKG_VERSION"),
+        provenir_build_id::BUILD
+    ));
+    report.good(format!(
+        "{} on {}, {} cores, {} MiB of memory",
+        host.system, host.architecture, host.cores, host.memory
+    ));
+    check_worker(edition, &mut report)?;
+    let root = environment::store(arguments.cache.as_deref(), &environment::working_folder()?)?;
+    check_store(&Layout::new(&root), &mut report);
+    terminal::print(&report.text)?;
+    Ok(if report.is_bad {
+        Exit::Environment
+    } else {
+        Exit::Done
+    })
+}
+
+#[derive(Default)]
+struct Report {
+    text: String,
+    is_bad: bool,
+}
+
+impl Report {
+    fn good(&mut self, line: String) {
+        self.text.push_str(&format!("ok    {line}\n"));
+    }
+
+    fn bad(&mut self, line: &str, help: Option<&str>) {
+        self.is_bad = true;
+        self.text.push_str(&format!("error {line}\n"));
+        if let Some(help) = help {
+            self.text.push_str(&format!("      help: {help}\n"));
+        }
+    }
+
+    fn more(&mut self, line: String) {
+        self.text.push_str(&format!("      {line}\n"));
+    }
+}
+
+fn check_worker(edition: &Edition, report: &mut Report) -> Result<(), CommandError> {
+    let program = session::worker(edition)?;
+    match exec::greeting(&program) {
+        Ok(hello) => {
+            report.good(format!("worker {}, of the same build", program.path));
+            for (name, value) in hello.platform {
+                report.more(format!("{name}: {value}"));
+            }
+            let known = edition.registry();
+            let lacking: Vec<&str> = known
+                .names()
+                .filter(|name| hello.kinds.iter().all(|kind| kind != name))
+                .collect();
+            if !lacking.is_empty() {
+                report.bad(
+                    &format!("the worker does not execute {}", lacking.join(", ")),
+                    None,
+                );
+            }
+        }
+        Err(error) => report.bad(&error.to_string(), Some(error.help())),
+    }
+    Ok(())
+}
+
+fn check_store(layout: &Layout, report: &mut Report) {
+    let root = layout.root();
+    if !root.exists() {
+        report.good(format!("store {root}: will be made by the first run"));
+        return;
+    }
+    match Workspace::create(layout) {
+        Ok(_) => report.good(format!("store {root}: can be written to")),
+        Err(error) => report.bad(&format!("store {root}: {error}"), error.help()),
+    }
+    match layout.newer() {
+        Ok(newer) if newer.is_empty() => {}
+        Ok(newer) => report.more(format!("not seen by this version: {}", newer.join(", "))),
+        Err(error) => report.bad(&error.to_string(), error.help()),
+    }
+    let (available, path) = Store::open(root).index_state();
+    if available {
+        report.good(format!("index {path}"));
+    } else {
+        report.bad(
+            &format!("index {path}: cannot be used; everything works without it, more slowly"),
+            Some("delete it: it is made anew"),
+        );
+    }
+    match rustix::fs::statvfs(root.as_std_path()) {
+        Ok(space) => {
+            const GIB: f64 = (1_u64 << 30) as f64;
+            let free = space.f_bavail as f64 * space.f_frsize as f64 / GIB;
+            if free < 1.0 {
+                report.bad(
+                    &format!("{free:.1} GiB free on the store's disk"),
+                    Some("free some space"),
+                );
+            } else {
+                report.good(format!("{free:.1} GiB free on the store's disk"));
+            }
+        }
+        Err(error) => report.bad(&format!("cannot ask for the free space of {root}: {error}"), None),
+    }
+}

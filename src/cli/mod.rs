@@ -1,0 +1,99 @@
+//! The command line: reads what is asked, hands it to the engine, and tells what came of it.
+//!
+//! A module a command. Data goes to standard output, everything else to standard error; the exit code says whose turn
+//! it is.
+
+mod arguments;
+mod describe;
+mod doctor;
+mod environment;
+mod error;
+mod init;
+mod log;
+mod plan;
+mod reference;
+mod run;
+mod selector;
+mod session;
+mod show;
+mod status;
+mod terminal;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use provenir_api::AnyKind;
+
+use arguments::{Arguments, Command};
+use error::{CommandError, Exit};
+
+use crate::manifest::language_schema;
+use crate::registry::Registry;
+
+/// What distinguishes one executable made of this library from another.
+pub struct Edition {
+    /// The kinds that manifests may name.
+    pub kinds: fn() -> Vec<Box<dyn AnyKind>>,
+    /// Name of the worker's executable, which lies beside this one.
+    pub worker: &'static str,
+}
+
+impl Edition {
+    fn registry(&self) -> Registry {
+        Registry::new((self.kinds)())
+    }
+}
+
+/// The whole command.
+pub fn main(edition: &Edition) -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are data that was asked for; everything else is a wrong request.
+            let exit = if error.use_stderr() {
+                Exit::Request
+            } else {
+                Exit::Done
+            };
+            let _ = error.print();
+            return exit.into();
+        }
+    };
+    let exit = match catch_unwind(AssertUnwindSafe(|| execute(edition, &arguments.command))) {
+        Ok(Ok(exit)) => exit,
+        Ok(Err(error)) => terminal::explain(&error),
+        Err(_) => {
+            terminal::say(
+                "error: this is a bug of Provenir\n  help: please report it with the lines above; what was finished is kept",
+            );
+            Exit::Bug
+        }
+    };
+    exit.into()
+}
+
+fn execute(edition: &Edition, command: &Command) -> Result<Exit, CommandError> {
+    match command {
+        Command::Run(arguments) => run::run(edition, arguments),
+        Command::Plan(arguments) => plan::plan(edition, arguments),
+        Command::Status(arguments) => status::status(edition, arguments),
+        Command::Show(arguments) => show::show(edition, arguments),
+        Command::Path(arguments) => show::path(edition, arguments),
+        Command::Log(arguments) => log::log(edition, arguments),
+        Command::Schema => {
+            let schema = language_schema(&edition.registry());
+            let text = serde_json::to_string_pretty(&schema).map_err(std::io::Error::from)?;
+            terminal::print(&format!("{text}\n"))?;
+            Ok(Exit::Done)
+        }
+        Command::Init(arguments) => init::init(&arguments.folder),
+        Command::Doctor(arguments) => doctor::doctor(edition, arguments),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Arguments::command(), "provenir", &mut script);
+            terminal::print(&String::from_utf8_lossy(&script))?;
+            Ok(Exit::Done)
+        }
+    }
+}

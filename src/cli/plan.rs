@@ -1,0 +1,204 @@
+use std::collections::BTreeMap;
+
+use super::arguments::PlanArguments;
+use super::error::{CommandError, Exit};
+use super::{Edition, session, terminal};
+use crate::exec::{Due, Standing, Survey, differences};
+use crate::plan::{CellIndex, Plan};
+use crate::store::{ActionKey, MissReason, Store};
+
+/// `plan`.
+pub(super) fn plan(edition: &Edition, arguments: &PlanArguments) -> Result<Exit, CommandError> {
+    let plan = session::plan(edition, &arguments.manifest)?;
+    let force = session::select(&plan, &arguments.force)?;
+    let store = session::open(&arguments.manifest, &plan)?;
+    let survey = Survey::take(&plan, &store, &force)?;
+    store.flush();
+    let mut text = heading(&plan, &survey);
+    text.push_str(&table(&plan, &survey));
+    if arguments.verbose {
+        text.push_str(&cells(&plan, &store, &survey)?);
+    } else {
+        text.push_str(&reasons(&plan, &store, &survey)?);
+    }
+    terminal::print(&text)?;
+    Ok(Exit::Done)
+}
+
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    cached: usize,
+    due: usize,
+    unknown: usize,
+}
+
+impl Counts {
+    fn of<'a>(standings: impl Iterator<Item = &'a Standing>) -> Self {
+        let mut counts = Self::default();
+        for standing in standings {
+            match standing {
+                Standing::Cached(_) => counts.cached += 1,
+                Standing::Due { .. } => counts.due += 1,
+                Standing::Unknown { .. } => counts.unknown += 1,
+            }
+        }
+        counts
+    }
+}
+
+fn heading(plan: &Plan, survey: &Survey<'_>) -> String {
+    let Counts { cached, due, unknown } = Counts::of(survey.standings.iter());
+    let cells = plan.cells.len();
+    let plural = if cells == 1 { "" } else { "s" };
+    let mut text = format!(
+        "{} ({}): {cells} cell{plural}",
+        plan.pipeline,
+        session::short(&plan.manifest)
+    );
+    for (count, what) in [
+        (cached, "up to date"),
+        (due, "to run"),
+        (unknown, "known only when those have run"),
+    ] {
+        if count > 0 {
+            text.push_str(&format!(", {count} {what}"));
+        }
+    }
+    text.push_str("\n\n");
+    text
+}
+
+fn table(plan: &Plan, survey: &Survey<'_>) -> String {
+    let header = [
+        "stage",
+        "kind",
+        "varies over",
+        "cells",
+        "up to date",
+        "to run",
+        "unknown",
+    ];
+    let mut grid = vec![header.map(str::to_owned).to_vec()];
+    for stage in &plan.stages {
+        let counts = Counts::of(survey.standings[stage.cells.clone()].iter());
+        let number = |count: usize| {
+            if count == 0 {
+                String::new()
+            } else {
+                count.to_string()
+            }
+        };
+        grid.push(vec![
+            stage.name.clone(),
+            stage.kind.name().to_owned(),
+            stage.axes.join(", "),
+            stage.cells.len().to_string(),
+            number(counts.cached),
+            number(counts.due),
+            number(counts.unknown),
+        ]);
+    }
+    session::aligned(&grid)
+}
+
+/// Why cells run, cells of one stage with one reason together.
+fn reasons(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Result<String, CommandError> {
+    let mut text = String::new();
+    for stage in &plan.stages {
+        let mut found: BTreeMap<String, Vec<CellIndex>> = BTreeMap::new();
+        for cell in stage.cells.clone() {
+            match &survey.standings[cell] {
+                Standing::Cached(_) => {}
+                Standing::Due { key, reason } => {
+                    found
+                        .entry(why(plan, store, survey, cell, *key, reason)?)
+                        .or_default()
+                        .push(cell);
+                }
+                Standing::Unknown { producer } => {
+                    let stage = &plan.stage_of(*producer).name;
+                    found
+                        .entry(format!("depends on what `{stage}` gives"))
+                        .or_default()
+                        .push(cell);
+                }
+            }
+        }
+        for (reason, cells) in found {
+            let who = match cells[..] {
+                [cell] => plan.name(cell),
+                _ if cells.len() == stage.cells.len() => format!("{}, all {} cells", stage.name, cells.len()),
+                _ => format!("{}, {} cells", stage.name, cells.len()),
+            };
+            text.push_str(&format!("  {who}: {reason}\n"));
+        }
+    }
+    Ok(if text.is_empty() {
+        text
+    } else {
+        format!("\nwhy\n{text}")
+    })
+}
+
+fn cells(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Result<String, CommandError> {
+    let mut grid = vec![["cell", "key", "", ""].map(str::to_owned).to_vec()];
+    for (cell, standing) in survey.standings.iter().enumerate() {
+        let (key, standing, reason) = match standing {
+            Standing::Cached(result) => (result.key().short(), "up to date", String::new()),
+            Standing::Due { key, reason } => (
+                key.short(),
+                "to run",
+                why(plan, store, survey, cell, *key, reason)?,
+            ),
+            Standing::Unknown { producer } => (
+                String::new(),
+                "unknown",
+                format!("depends on `{}`", plan.name(*producer)),
+            ),
+        };
+        grid.push(vec![plan.name(cell), key, standing.to_owned(), reason]);
+    }
+    Ok(format!("\n{}", session::aligned(&grid)))
+}
+
+/// Why a cell runs, in short: what differs from the last time that the cell of this name ran.
+fn why(
+    plan: &Plan,
+    store: &Store,
+    survey: &Survey<'_>,
+    cell: CellIndex,
+    key: ActionKey,
+    reason: &Due,
+) -> Result<String, CommandError> {
+    const SHOWN: usize = 3;
+    let miss = match reason {
+        Due::Forced => return Ok("forced".to_owned()),
+        Due::Miss(MissReason::Missing(object)) => {
+            return Ok(format!(
+                "its artifact {} is missing from the store",
+                object.short()
+            ));
+        }
+        Due::Miss(MissReason::Damaged(object)) => {
+            return Ok(format!("its artifact {} is damaged", object.short()));
+        }
+        Due::Miss(miss) => miss,
+    };
+    debug_assert_eq!(*miss, MissReason::NoResult);
+    let last = store.last_action(plan.manifest.as_str(), &plan.name(cell));
+    let Some(last) = last else {
+        return Ok("never run".to_owned());
+    };
+    if last == key {
+        return Ok("its result is missing from the store".to_owned());
+    }
+    let Some(old) = store.result(&last)? else {
+        return Ok("changed since it last ran".to_owned());
+    };
+    let found = differences(&old.action, &survey.action(cell)?);
+    let mut told: Vec<String> = found.iter().take(SHOWN).map(ToString::to_string).collect();
+    if found.len() > SHOWN {
+        told.push(format!("{} more", found.len() - SHOWN));
+    }
+    Ok(told.join("; "))
+}

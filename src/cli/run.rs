@@ -1,0 +1,65 @@
+use super::arguments::RunArguments;
+use super::error::{CommandError, Exit};
+use super::terminal::say;
+use super::{Edition, session};
+use crate::display::{Display, Mode};
+use crate::exec::{self, Event, Options, Subscriber, Survey};
+use crate::record::{Program, Recorder, Request, RunId};
+use crate::store::StoreError;
+use provenir_api::Resources;
+
+/// `run`.
+pub(super) fn run(edition: &Edition, arguments: &RunArguments) -> Result<Exit, CommandError> {
+    let plan = session::plan(edition, &arguments.manifest)?;
+    let force = session::select(&plan, &arguments.force)?;
+    let store = session::create(&arguments.manifest, &plan)?;
+    let id = RunId::new();
+    let options = Options {
+        resources: Resources {
+            cores: arguments.jobs.unwrap_or_else(exec::cores),
+            memory: exec::memory(),
+        },
+        force,
+        worker: session::worker(edition)?,
+        logs: Recorder::logs(store.layout(), &id),
+    };
+    let request = Request {
+        id,
+        command: std::env::args_os()
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect(),
+        program: Program {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            build: provenir_build_id::BUILD.to_owned(),
+        },
+    };
+    let mode = match (arguments.json, arguments.quiet) {
+        (true, _) => Mode::Json,
+        (_, true) => Mode::Quiet,
+        _ => Mode::Auto,
+    };
+    let mut both = Both {
+        display: Display::new(&plan, mode),
+        recorder: Recorder::new(store.layout(), &plan, request),
+    };
+    let survey = Survey::take(&plan, &store, &options.force)?;
+    let outcome = exec::run(survey, &plan, &store, &options, &mut both);
+    if let Some(error) = both.recorder.unnoted() {
+        say(&format!("warning: {error}"));
+    }
+    Ok(Exit::of(&outcome.summary))
+}
+
+/// Display and records; the record comes first, so that what is shown is on its way to the disk.
+struct Both<'a> {
+    display: Display<'a>,
+    recorder: Recorder<'a>,
+}
+
+impl Subscriber for Both<'_> {
+    fn on(&mut self, event: &Event<'_>) -> Result<(), StoreError> {
+        let recorded = self.recorder.on(event);
+        self.display.on(event)?;
+        recorded
+    }
+}

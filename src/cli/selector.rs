@@ -1,0 +1,155 @@
+//! Cells as people name them: `policy[epsilon=0.1, method=rbc]`, with axes left out where they may be any.
+
+use provenir_api::{Label, schema};
+
+use super::error::CommandError;
+use crate::plan::{CellIndex, Plan};
+
+/// A stage, and values of some of its axes.
+#[derive(Debug, PartialEq)]
+pub(super) struct Selector<'a> {
+    stage: &'a str,
+    axes: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Selector<'a> {
+    /// Reads a selector; gives what follows it, too, such as `.summary`.
+    pub(super) fn parse(text: &'a str) -> Result<(Self, &'a str), CommandError> {
+        let wrong = |what: &str| {
+            CommandError::request(format!("`{text}` is not a cell: {what}"))
+                .help("write it like `policy` or `policy[epsilon=0.1, method=rbc]`")
+        };
+        let end = text.find(['[', '.']).unwrap_or(text.len());
+        let (stage, rest) = text.split_at(end);
+        if stage.trim().is_empty() {
+            return Err(wrong("it names no stage"));
+        }
+        let mut axes = Vec::new();
+        let mut rest = rest;
+        if let Some(list) = rest.strip_prefix('[') {
+            let Some(end) = list.rfind(']') else {
+                return Err(wrong("`]` is missing"));
+            };
+            rest = &list[end + 1..];
+            for part in list[..end].split(',').filter(|part| !part.trim().is_empty()) {
+                let Some((axis, value)) = part.split_once('=') else {
+                    return Err(wrong(&format!("`{}` is not an axis and its value", part.trim())));
+                };
+                axes.push((axis.trim(), value.trim().trim_matches('"')));
+            }
+        }
+        Ok((
+            Self {
+                stage: stage.trim(),
+                axes,
+            },
+            rest,
+        ))
+    }
+
+    /// The cells that it names: at least one.
+    pub(super) fn cells(&self, plan: &Plan) -> Result<Vec<CellIndex>, CommandError> {
+        let names = || plan.stages.iter().map(|stage| stage.name.as_str());
+        let Some(stage) = plan.stages.iter().find(|stage| stage.name == self.stage) else {
+            let error = CommandError::request(format!("there is no stage `{}`", self.stage));
+            return Err(error.help(suggestion(self.stage, names())));
+        };
+        let mut wanted = Vec::new();
+        for (axis, value) in &self.axes {
+            let axes = || stage.axes.iter().map(AsRef::as_ref);
+            let Some(position) = axes().position(|known| known == *axis) else {
+                let error = CommandError::request(format!("`{}` has no axis `{axis}`", self.stage));
+                return Err(error.help(suggestion(axis, axes())));
+            };
+            wanted.push((position, *value));
+        }
+        let cells: Vec<CellIndex> = stage
+            .cells
+            .clone()
+            .filter(|cell| {
+                let labels = &plan.cells[*cell].labels;
+                wanted
+                    .iter()
+                    .all(|(position, value)| is_meant(&labels[*position], value))
+            })
+            .collect();
+        if cells.is_empty() {
+            let error = CommandError::request(format!("no cell of `{}` has these values", self.stage));
+            return Err(error.help(format!("its cells: {}", listed(plan, stage.cells.clone()))));
+        }
+        Ok(cells)
+    }
+
+    /// The one cell that it names.
+    pub(super) fn cell(&self, plan: &Plan) -> Result<CellIndex, CommandError> {
+        match self.cells(plan)?[..] {
+            [cell] => Ok(cell),
+            ref cells => {
+                let error = CommandError::request(format!("{} cells are meant; name one", cells.len()));
+                Err(error.help(listed(plan, cells.iter().copied())))
+            }
+        }
+    }
+}
+
+/// Whether a person who writes `text` means this label: numbers by value.
+fn is_meant(label: &Label, text: &str) -> bool {
+    label.to_string() == text
+        || text
+            .parse()
+            .ok()
+            .and_then(Label::number)
+            .is_some_and(|number| number == *label)
+}
+
+fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    match schema::nearest(name, known.clone()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => match known.collect::<Vec<_>>()[..] {
+            [] => "it has none".to_owned(),
+            ref known => format!("there is {}", schema::list(known.iter().copied())),
+        },
+    }
+}
+
+fn listed(plan: &Plan, cells: impl ExactSizeIterator<Item = CellIndex>) -> String {
+    const SHOWN: usize = 12;
+    let count = cells.len();
+    let mut names: Vec<String> = cells.take(SHOWN).map(|cell| plan.name(cell)).collect();
+    if count > SHOWN {
+        names.push(format!("and {} more", count - SHOWN));
+    }
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_are_read_with_what_follows_them() {
+        let read = |text| {
+            let (selector, rest) = Selector::parse(text).unwrap();
+            (selector.stage, selector.axes, rest)
+        };
+        assert_eq!(read("policy"), ("policy", vec![], ""));
+        assert_eq!(read("demos.episodes"), ("demos", vec![], ".episodes"));
+        assert_eq!(
+            read("policy[epsilon=0.1, method=\"rbc\"].history"),
+            ("policy", vec![("epsilon", "0.1"), ("method", "rbc")], ".history")
+        );
+        assert_eq!(read("policy[]"), ("policy", vec![], ""));
+        for wrong in ["", "[a=1]", "policy[a=1", "policy[a]", ".port"] {
+            assert!(Selector::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_meant_by_value() {
+        assert!(is_meant(&Label::Float(0.001), "1e-3"));
+        assert!(is_meant(&Label::Integer(0), "0.0"));
+        assert!(is_meant(&Label::Text("0.10".into()), "0.10"));
+        assert!(!is_meant(&Label::Text("0.10".into()), "0.1"));
+        assert!(is_meant(&Label::Bool(true), "true"));
+    }
+}

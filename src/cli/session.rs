@@ -1,0 +1,122 @@
+//! What most commands begin with: a plan, and the store that it is for.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::arguments::ManifestArguments;
+use super::error::CommandError;
+use super::selector::Selector;
+use super::terminal::{say, show};
+use super::{Edition, environment};
+use crate::exec::WorkerProgram;
+use crate::manifest;
+use crate::plan::{CellIndex, Plan};
+use crate::store::{Layout, Store};
+
+/// Reads and expands a manifest; warns of what is odd in it.
+pub(super) fn plan(edition: &Edition, arguments: &ManifestArguments) -> Result<Plan, CommandError> {
+    let plan = manifest::load(
+        &arguments.manifest,
+        &edition.registry(),
+        &arguments.overrides.overrides(),
+    )
+    .map_err(|diagnostics| CommandError::Manifest(Box::new(diagnostics)))?;
+    if !plan.warnings.is_empty() {
+        show(&plan.warnings);
+    }
+    Ok(plan)
+}
+
+/// Opens the store of a plan to read it.
+pub(super) fn open(arguments: &ManifestArguments, plan: &Plan) -> Result<Store, CommandError> {
+    let root = environment::store(arguments.store.cache.as_deref(), &plan.folder)?;
+    warn_of_newer(&root)?;
+    Ok(Store::open(root))
+}
+
+/// Opens the store of a plan to write to it.
+pub(super) fn create(arguments: &ManifestArguments, plan: &Plan) -> Result<Store, CommandError> {
+    let root = environment::store(arguments.store.cache.as_deref(), &plan.folder)?;
+    warn_of_newer(&root)?;
+    Ok(Store::create(root)?)
+}
+
+fn warn_of_newer(root: &Utf8Path) -> Result<(), CommandError> {
+    let newer = Layout::new(root).newer()?;
+    if !newer.is_empty() {
+        say(&format!(
+            "warning: a newer version of Provenir has written to this store, too; this one does not see {}",
+            newer.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// The worker that belongs to the command.
+pub(super) fn worker(edition: &Edition) -> Result<WorkerProgram, CommandError> {
+    Ok(WorkerProgram {
+        path: environment::beside(edition.worker)?,
+        build: provenir_build_id::BUILD.to_owned(),
+    })
+}
+
+/// The cells that selectors name.
+pub(super) fn select(plan: &Plan, selectors: &[String]) -> Result<BTreeSet<CellIndex>, CommandError> {
+    let mut cells = BTreeSet::new();
+    for text in selectors {
+        let (selector, rest) = Selector::parse(text)?;
+        if !rest.is_empty() {
+            return Err(CommandError::request(format!(
+                "`{text}` names an output; a cell is wanted"
+            )));
+        }
+        cells.extend(selector.cells(plan)?);
+    }
+    Ok(cells)
+}
+
+/// A path as a person would type it: relative to the working folder where it lies below.
+pub(super) fn short(path: &Utf8Path) -> Utf8PathBuf {
+    environment::working_folder()
+        .ok()
+        .and_then(|here| path.strip_prefix(here).ok().map(Utf8Path::to_owned))
+        .unwrap_or_else(|| path.to_owned())
+}
+
+/// Columns two spaces apart, each as wide as its widest value; numbers to the right.
+pub(super) fn aligned(grid: &[Vec<String>]) -> String {
+    let columns = grid.iter().map(Vec::len).max().unwrap_or_default();
+    let value = |row: &Vec<String>, column: usize| row.get(column).cloned().unwrap_or_default();
+    let width = |column: usize| {
+        grid.iter()
+            .map(|row| value(row, column).chars().count())
+            .max()
+            .unwrap_or_default()
+    };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let numeric: Vec<bool> = (0..columns)
+        .map(|column| {
+            let values = || grid.iter().skip(1).map(|row| value(row, column));
+            values().any(|value| is_number(&value))
+                && values().all(|value| value.is_empty() || is_number(&value))
+        })
+        .collect();
+    let mut text = String::new();
+    for row in grid {
+        let mut line = String::new();
+        for column in 0..columns {
+            let (value, width) = (value(row, column), widths[column]);
+            let _ = if numeric[column] {
+                write!(line, "  {value:>width$}")
+            } else {
+                write!(line, "  {value:<width$}")
+            };
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,106 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::sentence::{ending, progress, sentence};
+use crate::exec::Event;
+use crate::plan::{CellIndex, Plan};
+
+/// A bar for the run and a line for each running cell, on standard error.
+pub struct Bars<'a> {
+    plan: &'a Plan,
+    screen: MultiProgress,
+    run: ProgressBar,
+    cells: BTreeMap<CellIndex, ProgressBar>,
+}
+
+impl<'a> Bars<'a> {
+    pub(super) fn new(plan: &'a Plan) -> Self {
+        // Fifteen frames a second are smooth, and cost nothing beside training.
+        let screen = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(15));
+        Self {
+            plan,
+            screen,
+            run: ProgressBar::hidden(),
+            cells: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn on(&mut self, event: &Event<'_>) {
+        match event {
+            Event::RunStarted { cells, cached, .. } if cached < cells => {
+                let bar = ProgressBar::new(*cells as u64)
+                    .with_style(style("{elapsed_precise} [{bar:30}] {pos}/{len} cells"));
+                self.run = self.screen.add(bar);
+                self.run.set_position(*cached as u64);
+                self.run.enable_steady_tick(Duration::from_secs(1));
+            }
+            Event::CellStarted { cell, .. } => {
+                let bar = ProgressBar::no_length()
+                    .with_style(style("  {spinner} {prefix}  {wide_msg}"))
+                    .with_prefix(cell.to_string());
+                let bar = self.screen.insert_before(&self.run, bar);
+                bar.enable_steady_tick(Duration::from_millis(250));
+                self.cells.insert(cell.index, bar);
+            }
+            Event::CellProgress {
+                cell,
+                progress: report,
+            } => {
+                if let Some(bar) = self.cells.get(&cell.index) {
+                    let left = match report.total {
+                        Some(total) if report.done > 0 && report.done < total => {
+                            let rest = bar.elapsed().as_secs_f64() * (total - report.done) as f64
+                                / report.done as f64;
+                            format!(", {} left", super::sentence::duration(rest))
+                        }
+                        _ => String::new(),
+                    };
+                    bar.set_message(format!("{}{left}", progress(report)));
+                }
+            }
+            Event::RunFinished { summary } => {
+                self.run.finish_and_clear();
+                let _ = self.screen.clear();
+                self.say(&ending(summary, self.plan));
+            }
+            _ => {
+                self.over(event);
+                if let Some(told) = sentence(event, self.plan) {
+                    self.say(&told);
+                }
+            }
+        }
+    }
+
+    /// Takes a cell's line away and moves the run's bar on, where an event ends a cell.
+    fn over(&mut self, event: &Event<'_>) {
+        let (Event::CellFinished { cell, .. }
+        | Event::CellFailed { cell, .. }
+        | Event::CellBlocked { cell, .. }
+        | Event::CellCancelled { cell }) = event
+        else {
+            return;
+        };
+        if let Some(bar) = self.cells.remove(&cell.index) {
+            bar.finish_and_clear();
+            self.screen.remove(&bar);
+        }
+        self.run.inc(1);
+    }
+
+    fn say(&self, text: &str) {
+        // `println` does nothing where the target is not drawn to; a terminal is what this display was made for.
+        self.screen.suspend(|| {
+            use std::io::Write;
+            let _ = writeln!(std::io::stderr().lock(), "{text}");
+        });
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("=> ")
+}

@@ -1,0 +1,62 @@
+//! What a person sees while a run works: bars on a terminal, plain lines in a pipe, events as JSON Lines for programs.
+//!
+//! Three renderers of the same events. The engine never prints; nothing here decides anything.
+//!
+//! * `sentence`: what an event says, in words.
+//! * `bars`, `lines`, `json`: where and how it is said.
+
+mod bars;
+mod json;
+mod lines;
+mod sentence;
+
+use std::io::IsTerminal;
+
+use crate::exec::{Event, Subscriber};
+use crate::plan::Plan;
+use crate::store::StoreError;
+
+/// How a run is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Bars where standard error is a terminal, lines where it is not.
+    #[default]
+    Auto,
+    /// Failures and warnings only.
+    Quiet,
+    /// Events on standard output, a line each.
+    Json,
+}
+
+/// Shows a run.
+pub enum Display<'a> {
+    /// On a terminal.
+    Bars(bars::Bars<'a>),
+    /// In a pipe.
+    Lines(lines::Lines<'a>),
+    /// For a program.
+    Json(json::Json),
+}
+
+impl<'a> Display<'a> {
+    /// A display for a run of a plan.
+    pub fn new(plan: &'a Plan, mode: Mode) -> Self {
+        match mode {
+            Mode::Json => Self::Json(json::Json::new()),
+            Mode::Auto if std::io::stderr().is_terminal() => Self::Bars(bars::Bars::new(plan)),
+            Mode::Auto => Self::Lines(lines::Lines::new(plan, false)),
+            Mode::Quiet => Self::Lines(lines::Lines::new(plan, true)),
+        }
+    }
+}
+
+impl Subscriber for Display<'_> {
+    fn on(&mut self, event: &Event<'_>) -> Result<(), StoreError> {
+        match self {
+            Self::Bars(bars) => bars.on(event),
+            Self::Lines(lines) => lines.on(event),
+            Self::Json(json) => json.on(event),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,259 @@
+//! What events say, in words.
+
+use std::time::Duration;
+
+use camino::Utf8Path;
+use provenir_api::protocol::Progress;
+
+use crate::exec::{Event, Failure, Summary};
+use crate::plan::Plan;
+use crate::store::{Copied, Outcome};
+
+/// What an event says to a person who only wants to know what is over or needs attention: `None` where it is neither.
+pub(super) fn sentence(event: &Event<'_>, plan: &Plan) -> Option<String> {
+    let told = match event {
+        Event::CellFinished {
+            cell,
+            seconds,
+            outcome,
+            ..
+        } => {
+            let finished = format!("finished {cell} in {}", duration(*seconds));
+            match outcome {
+                Outcome::New | Outcome::Same => finished,
+                Outcome::Diverged { port } => format!(
+                    "{finished}\nwarning: its result differs at `{port}` from the one in the store, which stays; this one is kept beside it"
+                ),
+                Outcome::Replaced { port } => format!(
+                    "{finished}\nwarning: its result differs at `{port}` from the earlier one, whose artifacts are gone; it takes its place"
+                ),
+            }
+        }
+        Event::CellAwaited { cell, owner, .. } => {
+            format!(
+                "waiting for {cell}, which process {} on {} executes",
+                owner.pid, owner.host
+            )
+        }
+        Event::CellRepairing { cell, object } => format!(
+            "warning: the artifact {} is damaged; {cell}, which made it, runs again",
+            object.short()
+        ),
+        _ => return urgent(event, plan),
+    };
+    Some(told)
+}
+
+/// What an event says to a person who wants to hear of trouble only.
+pub(super) fn urgent(event: &Event<'_>, plan: &Plan) -> Option<String> {
+    use provenir_api::protocol::Level;
+
+    let told = match event {
+        Event::CellLog {
+            cell,
+            level: Level::Warning,
+            message,
+        } => format!("warning: {cell}: {message}"),
+        Event::CellFailed {
+            cell,
+            failure,
+            seconds,
+            ..
+        } => failed(&format!("{cell} failed after {}", duration(*seconds)), failure),
+        Event::CellBlocked { cell, by } => format!("blocked: {cell} needs {by}, which failed"),
+        Event::CellCancelled { cell } => format!("stopped: {cell}"),
+        Event::Published {
+            path, copied, kept, ..
+        } => published(shortest(path, plan), *copied, *kept)?,
+        Event::NotPublished { path, failure, .. } => {
+            failed(&format!("cannot publish `{}`", shortest(path, plan)), failure)
+        }
+        Event::Interrupted => "stopping: finished cells are kept; interrupt again to stop at once".to_owned(),
+        _ => return None,
+    };
+    Some(told)
+}
+
+/// How a run ended: one line where nothing ran.
+pub(super) fn ending(summary: &Summary, plan: &Plan) -> String {
+    let mut lines = Vec::new();
+    if let Some(failure) = &summary.halted {
+        lines.push(failed("the run stopped", failure));
+    }
+    if summary.is_noop() {
+        let restored = match summary.published {
+            0 => String::new(),
+            1 => ", 1 published file written".to_owned(),
+            count => format!(", {} published files written", grouped(count)),
+        };
+        lines.push(format!(
+            "nothing to run: {} up to date{restored} ({})",
+            cells(summary.reused),
+            duration(summary.seconds)
+        ));
+        return lines.join("\n");
+    }
+    let mut counts = vec![format!("{} executed", cells(summary.ran))];
+    for (count, what) in [
+        (summary.reused, "reused"),
+        (summary.failed, "failed"),
+        (summary.blocked, "blocked"),
+        (summary.cancelled, "not run"),
+        (summary.diverged, "diverged"),
+    ] {
+        if count > 0 {
+            counts.push(format!("{} {what}", grouped(count)));
+        }
+    }
+    lines.push(format!("{} in {}", counts.join(", "), duration(summary.seconds)));
+    if summary.failed + summary.blocked + summary.cancelled == 0 && summary.halted.is_none() {
+        let files: Vec<String> = plan
+            .cells
+            .iter()
+            .flat_map(|cell| &cell.publish)
+            .map(|publish| format!("  {}", shortest(&plan.folder.join(&publish.path), plan)))
+            .collect();
+        if !files.is_empty() {
+            lines.push("published:".to_owned());
+            lines.extend(files);
+        }
+    }
+    lines.join("\n")
+}
+
+/// A running cell's progress: `12/60 epochs, loss 0.0123`.
+pub(super) fn progress(progress: &Progress) -> String {
+    let mut told = match progress.total {
+        Some(total) => format!(
+            "{}/{} {}",
+            grouped_u64(progress.done),
+            grouped_u64(total),
+            progress.unit
+        ),
+        None => format!("{} {}", grouped_u64(progress.done), progress.unit),
+    };
+    for (name, value) in &progress.metrics {
+        told.push_str(&format!(", {name} {}", significant(*value)));
+    }
+    told
+}
+
+/// Time in the largest units that matter: `0.08 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
+pub(super) fn duration(seconds: f64) -> String {
+    let whole = Duration::from_secs_f64(seconds.max(0.0)).as_secs();
+    match whole {
+        0..=9 => format!("{seconds:.2} s"),
+        10..=59 => format!("{whole} s"),
+        60..=3599 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+fn failed(what: &str, failure: &Failure) -> String {
+    let mut told = format!("error: {what}: {}", failure.message);
+    if !failure.tail.is_empty() {
+        told.push_str("\n  the last lines of its log:");
+        for line in &failure.tail {
+            told.push_str(&format!("\n  | {line}"));
+        }
+    }
+    if let Some(help) = &failure.help {
+        told.push_str(&format!("\n  help: {help}"));
+    }
+    told
+}
+
+fn published(path: &Utf8Path, copied: Copied, kept: Option<&Utf8Path>) -> Option<String> {
+    let told = match copied {
+        Copied::Unchanged | Copied::New | Copied::Updated => return None,
+        Copied::RestoredMissing => format!("restored `{path}`, which was missing"),
+        Copied::RestoredAltered => format!("restored `{path}`, which had been altered"),
+        Copied::Displaced => format!("published `{path}`, where another file was"),
+    };
+    Some(match kept {
+        Some(kept) => format!("warning: {told}; the file that was there is kept as `{kept}`"),
+        None => told,
+    })
+}
+
+/// A path as a person would type it: relative to the current folder where it lies below.
+fn shortest<'p>(path: &'p Utf8Path, _: &Plan) -> &'p Utf8Path {
+    std::env::current_dir()
+        .ok()
+        .and_then(|here| camino::Utf8PathBuf::try_from(here).ok())
+        .and_then(|here| path.strip_prefix(here).ok())
+        .unwrap_or(path)
+}
+
+fn cells(count: usize) -> String {
+    format!("{} cell{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
+fn grouped(count: usize) -> String {
+    grouped_u64(count as u64)
+}
+
+/// Digits in groups of three: `10,000`.
+fn grouped_u64(count: u64) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Three significant digits.
+fn significant(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return value.to_string();
+    }
+    let magnitude = value.abs().log10().floor();
+    if (-4.0..6.0).contains(&magnitude) {
+        format!("{value:.*}", (2.0 - magnitude).max(0.0) as usize)
+    } else {
+        format!("{value:.2e}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn times_are_told_in_the_units_that_matter() {
+        let told: Vec<String> = [0.0, 0.0834, 9.99, 12.7, 75.0, 3600.0 * 2.0 + 301.0]
+            .map(duration)
+            .into();
+        assert_eq!(
+            told,
+            ["0.00 s", "0.08 s", "9.99 s", "12 s", "1 min 15 s", "2 h 5 min"]
+        );
+    }
+
+    #[test]
+    fn numbers_are_grouped_and_kept_to_what_matters() {
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(grouped),
+            ["0", "999", "1,000", "1,234,567"]
+        );
+        let told: Vec<String> = [0.0, 0.012_345, 2442.4, -1.5, 1.0e-9].map(significant).into();
+        assert_eq!(told, ["0", "0.0123", "2442", "-1.50", "1.00e-9"]);
+    }
+
+    #[test]
+    fn progress_names_what_is_counted() {
+        let counted = Progress {
+            done: 12,
+            total: Some(60),
+            unit: "epochs".into(),
+            metrics: BTreeMap::from([("loss".into(), 0.5)]),
+        };
+        assert_eq!(progress(&counted), "12/60 epochs, loss 0.500");
+    }
+}

@@ -1,0 +1,98 @@
+use provenir_api::Resources;
+
+/// What running cells may occupy together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    all: Resources,
+    free: Resources,
+}
+
+impl Budget {
+    pub(super) fn new(all: Resources) -> Self {
+        Self { all, free: all }
+    }
+
+    /// Occupies what a cell needs, if that is free. A cell that needs more than there is runs alone.
+    pub(super) fn take(&mut self, needs: Resources) -> bool {
+        let needs = self.clamped(needs);
+        if needs.cores > self.free.cores || needs.memory > self.free.memory {
+            return false;
+        }
+        self.free.cores -= needs.cores;
+        self.free.memory -= needs.memory;
+        true
+    }
+
+    /// Gives back what a cell occupied.
+    pub(super) fn give_back(&mut self, needs: Resources) {
+        let needs = self.clamped(needs);
+        self.free.cores += needs.cores;
+        self.free.memory += needs.memory;
+    }
+
+    /// Whether nothing more can be taken, whatever it is.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.free.cores == 0
+    }
+
+    fn clamped(&self, needs: Resources) -> Resources {
+        Resources {
+            cores: needs.cores.clamp(1, self.all.cores),
+            memory: needs.memory.min(self.all.memory),
+        }
+    }
+}
+
+/// The memory of this machine, or of the container that it looks like, in MiB.
+pub fn memory() -> u64 {
+    const MIB: u64 = 1 << 20;
+    let info = rustix::system::sysinfo();
+    let physical = u64::from(info.mem_unit) * u64::try_from(info.totalram).unwrap_or(u64::MAX / 4096) / MIB;
+    let limit = fs_err::read_to_string("/sys/fs/cgroup/memory.max")
+        .ok()
+        .and_then(|text| text.trim().parse::<u64>().ok())
+        .map_or(u64::MAX, |bytes| bytes / MIB);
+    physical.min(limit)
+}
+
+/// The processor cores that this process may use.
+pub fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn resources() -> impl Strategy<Value = Resources> {
+        (0_u32..6, 0_u64..6).prop_map(|(cores, memory)| Resources { cores, memory })
+    }
+
+    proptest! {
+        #[test]
+        fn everything_runs_in_the_end_and_nothing_is_given_twice(all in resources(), needs in prop::collection::vec(resources(), 0..20)) {
+            let all = Resources { cores: all.cores.max(1), memory: all.memory };
+            let mut budget = Budget::new(all);
+            let mut running: Vec<Resources> = Vec::new();
+            for need in needs {
+                while !budget.take(need) {
+                    let Some(done) = running.pop() else {
+                        return Err(TestCaseError::fail("an idle machine refused a cell"));
+                    };
+                    budget.give_back(done);
+                }
+                running.push(need);
+                let cores: u32 = running.iter().map(|need| need.cores.clamp(1, all.cores)).sum();
+                let memory: u64 = running.iter().map(|need| need.memory.min(all.memory)).sum();
+                prop_assert!(cores <= all.cores && memory <= all.memory);
+            }
+        }
+    }
+
+    #[test]
+    fn this_machine_has_memory_and_cores() {
+        assert!(memory() > 0 && cores() > 0);
+    }
+}

@@ -1,0 +1,266 @@
+//! What becomes of a cell when something is known about it.
+
+use std::collections::VecDeque;
+
+use provenir_api::Digest;
+use provenir_api::protocol::{Blame, Failed};
+
+use super::event::{Event, Failure};
+use super::scheduler::{Scheduler, State};
+use crate::plan::CellIndex;
+use crate::store::{ActionKey, Commit, Committed, Copied, Lookup, Outcome, StoreError};
+
+impl Scheduler<'_, '_> {
+    /// Puts a cell whose action is to be executed in line, or behind a cell of this run that is the same action.
+    pub(super) fn enqueue(&mut self, cell: CellIndex, key: ActionKey) {
+        let leader = *self.leaders.entry(key).or_insert(cell);
+        if leader == cell {
+            self.states[cell] = State::Ready(key);
+            self.ready.insert(cell);
+        } else {
+            self.states[cell] = State::Follows;
+            self.followers.entry(leader).or_default().push(cell);
+        }
+    }
+
+    /// A result is known: so may be those of cells that wait for it.
+    pub(super) fn settle(&mut self, cell: CellIndex, result: Committed) {
+        let mut known = VecDeque::from([(cell, result)]);
+        while let Some((cell, result)) = known.pop_front() {
+            if self.leaders.get(&result.key()) == Some(&cell) {
+                self.leaders.remove(&result.key());
+            }
+            for follower in self.followers.remove(&cell).unwrap_or_default() {
+                self.reuse(follower, result.key());
+                known.push_back((follower, result.clone()));
+            }
+            self.states[cell] = State::Done(result);
+            for consumer in self.consumers[cell].clone() {
+                let State::Waiting(waiting) = &mut self.states[consumer] else {
+                    continue;
+                };
+                *waiting -= 1;
+                if *waiting == 0 {
+                    match self.resolve(consumer) {
+                        Ok(Some(result)) => known.push_back((consumer, result)),
+                        Ok(None) => {}
+                        Err(error) => self.halt(Failure::from(&error)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// A cell's producers are all known: finds its result, or puts it in line.
+    fn resolve(&mut self, cell: CellIndex) -> Result<Option<Committed>, StoreError> {
+        let key = self.resolver.key(cell, &self.states)?;
+        if !self.forced.contains(&cell)
+            && let Lookup::Hit(result) = self.store.lookup(&key)?
+        {
+            self.reuse(cell, key);
+            return Ok(Some(result));
+        }
+        self.enqueue(cell, key);
+        Ok(None)
+    }
+
+    /// Counts a cell whose result was there.
+    pub(super) fn reuse(&mut self, cell: CellIndex, key: ActionKey) {
+        self.summary.reused += 1;
+        self.voice.say(&Event::CellReused {
+            cell: self.cell(cell),
+            key,
+        });
+    }
+
+    /// A cell's outputs are in the store, or could not be brought there.
+    pub(super) fn committed(&mut self, cell: CellIndex, result: Result<Commit, StoreError>) {
+        let Some(committing) = self.committing.remove(&cell) else {
+            return;
+        };
+        match result {
+            Ok(Commit { committed, outcome }) => {
+                self.summary.ran += 1;
+                if matches!(outcome, Outcome::Diverged { .. } | Outcome::Replaced { .. }) {
+                    self.summary.diverged += 1;
+                }
+                self.remember(cell, committed.key());
+                self.voice.say(&Event::CellFinished {
+                    cell: self.cell(cell),
+                    key: committed.key(),
+                    worker: committing.worker,
+                    seconds: committing.seconds,
+                    outputs: committed.outputs(),
+                    outcome: &outcome,
+                });
+                self.settle(cell, committed);
+            }
+            Err(error) => {
+                let failure = Failure::from(&error);
+                self.fail(cell, committing.key, &failure, committing.seconds);
+                // What the store refused once it will refuse again; cells that cannot be kept are not worth running.
+                if matches!(error, StoreError::Io { .. }) {
+                    self.halt(failure);
+                }
+            }
+        }
+    }
+
+    /// A worker says that a cell failed.
+    pub(super) fn failed(
+        &mut self,
+        cell: CellIndex,
+        key: ActionKey,
+        failed: Failed,
+        tail: Vec<String>,
+        seconds: f64,
+    ) {
+        if failed.blame == Blame::Cancelled {
+            self.cancel(cell);
+            return;
+        }
+        if let Some(object) = failed.damaged {
+            match self.repair(cell, key, object) {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(error) => self.halt(Failure::from(&error)),
+            }
+        }
+        let failure = Failure {
+            blame: failed.blame,
+            message: failed.message,
+            help: failed.help,
+            tail,
+        };
+        self.fail(cell, key, &failure, seconds);
+    }
+
+    /// Counts a cell as stopped.
+    pub(super) fn cancel(&mut self, cell: CellIndex) {
+        self.summary.cancelled += 1;
+        self.states[cell] = State::Over;
+        self.voice.say(&Event::CellCancelled {
+            cell: self.cell(cell),
+        });
+    }
+
+    /// A cell failed, and so did those that are the same action; what needs them cannot run.
+    pub(super) fn fail(&mut self, cell: CellIndex, key: ActionKey, failure: &Failure, seconds: f64) {
+        self.blame(failure.blame);
+        self.leaders.remove(&key);
+        let mut failed = vec![cell];
+        failed.extend(self.followers.remove(&cell).unwrap_or_default());
+        for cell in failed {
+            self.summary.failed += 1;
+            self.states[cell] = State::Over;
+            self.voice.say(&Event::CellFailed {
+                cell: self.cell(cell),
+                key,
+                failure,
+                seconds,
+            });
+            self.block(cell);
+        }
+    }
+
+    fn block(&mut self, failed: CellIndex) {
+        let mut blocked = self.consumers[failed].clone();
+        while let Some(cell) = blocked.pop() {
+            if matches!(self.states[cell], State::Waiting(_)) {
+                self.states[cell] = State::Over;
+                self.summary.blocked += 1;
+                self.voice.say(&Event::CellBlocked {
+                    cell: self.cell(cell),
+                    by: self.cell(failed),
+                });
+                blocked.extend_from_slice(&self.consumers[cell]);
+            }
+        }
+    }
+
+    /// An object that a cell was to read is damaged: takes it out of the store and has the cell that makes it run
+    /// again, with the reader waiting for it. Says whether it could.
+    fn repair(&mut self, reader: CellIndex, key: ActionKey, object: Digest) -> Result<bool, StoreError> {
+        if !self.store.discard_if_damaged(&object)? {
+            return Ok(false);
+        }
+        let makes = |producer: CellIndex| {
+            matches!(&self.states[producer], State::Done(result)
+                if result.outputs().iter().any(|artifact| artifact.object == object))
+        };
+        let inputs = &self.plan.cells[reader].inputs;
+        let Some(producer) = inputs
+            .iter()
+            .map(|input| input.producer)
+            .find(|producer| makes(*producer))
+        else {
+            return Ok(false);
+        };
+        let State::Done(result) = &self.states[producer] else {
+            return Ok(false);
+        };
+        let producer_key = result.key();
+        if self.is_stopping() || !self.repaired.insert(producer) {
+            return Ok(false);
+        }
+        self.voice.say(&Event::CellRepairing {
+            cell: self.cell(producer),
+            object,
+        });
+        self.leaders.remove(&key);
+        // The reader's followers, if it has any, go on following it: it stands for the same action afterwards.
+        self.states[reader] = State::Waiting(0);
+        for consumer in &self.consumers[producer] {
+            if let State::Waiting(waiting) = &mut self.states[*consumer] {
+                *waiting += 1;
+            }
+        }
+        self.forced.insert(producer);
+        self.enqueue(producer, producer_key);
+        Ok(true)
+    }
+
+    /// Publishes copies of what is known.
+    pub(super) fn publish(&mut self, results: &[Option<Committed>]) {
+        for (index, (cell, result)) in self.plan.cells.iter().zip(results).enumerate() {
+            let Some(result) = result else { continue };
+            for publish in &cell.publish {
+                let path = self.plan.folder.join(&publish.path);
+                let Some(artifact) = result.output(publish.port) else {
+                    continue;
+                };
+                let cell = self.cell(index);
+                match self
+                    .store
+                    .publish(&path, artifact, result.key(), &self.plan.name(index))
+                {
+                    Ok((Copied::Unchanged, _)) => {}
+                    Ok((copied, kept)) => {
+                        self.summary.published += 1;
+                        self.voice.say(&Event::Published {
+                            cell,
+                            port: publish.port,
+                            path: &path,
+                            copied,
+                            kept: kept.as_deref(),
+                        });
+                    }
+                    Err(error) => {
+                        if let StoreError::Damaged { object } = error {
+                            // So that the next run computes it again.
+                            self.store.discard_if_damaged(&object).ok();
+                        }
+                        let failure = Failure::from(&error);
+                        self.blame(failure.blame);
+                        self.summary.unpublished += 1;
+                        self.voice.say(&Event::NotPublished {
+                            cell,
+                            path: &path,
+                            failure: &failure,
+                        });
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,293 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use provenir_api::Digest;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::store::{Action, ActionInput};
+
+/// One field in which two actions differ.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Difference {
+    /// What the stage does.
+    Kind {
+        /// Before.
+        old: String,
+        /// Now.
+        new: String,
+    },
+    /// The revision of the kind or of machinery that it uses.
+    Revision {
+        /// Of what.
+        part: String,
+        /// Before; `None` where it was not used.
+        old: Option<u32>,
+        /// Now; `None` where it is not used any more.
+        new: Option<u32>,
+    },
+    /// A parameter.
+    Parameter {
+        /// Its JSON pointer.
+        pointer: String,
+        /// Before; `None` where it had its default, or no effect.
+        old: Option<Value>,
+        /// Now; `None` where it has its default, or no effect.
+        new: Option<Value>,
+    },
+    /// The content of a source file.
+    Source {
+        /// JSON pointer of the parameter that names it.
+        pointer: String,
+    },
+    /// What arrives at a port.
+    Input {
+        /// The port.
+        port: String,
+        /// Artifacts of the same labels and source with another content.
+        changed: usize,
+        /// Artifacts that were not there before.
+        added: usize,
+        /// Artifacts that are not there any more.
+        removed: usize,
+    },
+    /// The numeric platform that was asked for.
+    Platform,
+}
+
+/// Every field in which two actions differ, in the order of a key's fields.
+pub fn differences(old: &Action, new: &Action) -> Vec<Difference> {
+    let mut found = Vec::new();
+    if old.kind != new.kind {
+        found.push(Difference::Kind {
+            old: old.kind.clone(),
+            new: new.kind.clone(),
+        });
+    }
+    for part in keys(&old.revisions, &new.revisions) {
+        let (old, new) = (old.revisions.get(part).copied(), new.revisions.get(part).copied());
+        if old != new {
+            found.push(Difference::Revision {
+                part: part.clone(),
+                old,
+                new,
+            });
+        }
+    }
+    compare(Some(&old.parameters), Some(&new.parameters), "", &mut found);
+    for pointer in keys(&old.sources, &new.sources) {
+        if old.sources.get(pointer) != new.sources.get(pointer) {
+            found.push(Difference::Source {
+                pointer: pointer.clone(),
+            });
+        }
+    }
+    compare_inputs(&old.inputs, &new.inputs, &mut found);
+    if old.platform != new.platform {
+        found.push(Difference::Platform);
+    }
+    found
+}
+
+fn keys<'a, V>(old: &'a BTreeMap<String, V>, new: &'a BTreeMap<String, V>) -> BTreeSet<&'a String> {
+    old.keys().chain(new.keys()).collect()
+}
+
+/// Goes down into tables; everything else is one value.
+fn compare(old: Option<&Value>, new: Option<&Value>, pointer: &str, found: &mut Vec<Difference>) {
+    match (old, new) {
+        (Some(Value::Object(old)), Some(Value::Object(new))) => {
+            let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+            for name in names {
+                let pointer = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
+                compare(old.get(name), new.get(name), &pointer, found);
+            }
+        }
+        (old, new) if old != new => found.push(Difference::Parameter {
+            pointer: pointer.to_owned(),
+            old: old.cloned(),
+            new: new.cloned(),
+        }),
+        _ => {}
+    }
+}
+
+fn compare_inputs(old: &[ActionInput], new: &[ActionInput], found: &mut Vec<Difference>) {
+    type Port<'a> = BTreeMap<(String, &'a str), Digest>;
+    fn by_port(inputs: &[ActionInput]) -> BTreeMap<&str, Port<'_>> {
+        let mut ports: BTreeMap<&str, Port<'_>> = BTreeMap::new();
+        for input in inputs {
+            let place = (format!("{:?}", input.gathered), input.source.as_str());
+            ports.entry(&input.port).or_default().insert(place, input.content);
+        }
+        ports
+    }
+    let (old, new) = (by_port(old), by_port(new));
+    let ports: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
+    let nothing = Port::new();
+    for port in ports {
+        let (old, new) = (
+            old.get(port).unwrap_or(&nothing),
+            new.get(port).unwrap_or(&nothing),
+        );
+        let added = new.keys().filter(|place| !old.contains_key(*place)).count();
+        let removed = old.keys().filter(|place| !new.contains_key(*place)).count();
+        let changed = new
+            .iter()
+            .filter(|(place, content)| old.get(*place).is_some_and(|old| old != *content))
+            .count();
+        if added + removed + changed > 0 {
+            found.push(Difference::Input {
+                port: port.to_owned(),
+                changed,
+                added,
+                removed,
+            });
+        }
+    }
+}
+
+/// A short phrase: `epochs 50 → 60`.
+impl fmt::Display for Difference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kind { old, new } => write!(formatter, "kind {old} → {new}"),
+            Self::Revision { part, old, new } => {
+                let shown = |number: &Option<u32>| {
+                    number.map_or_else(|| "none".to_owned(), |number| number.to_string())
+                };
+                write!(formatter, "revision of {part} {} → {}", shown(old), shown(new))
+            }
+            Self::Parameter { pointer, old, new } => {
+                let name = pointer.trim_start_matches('/').replace('/', ".");
+                write!(
+                    formatter,
+                    "{name} {} → {}",
+                    shown(old.as_ref()),
+                    shown(new.as_ref())
+                )
+            }
+            Self::Source { pointer } => {
+                let name = pointer.trim_start_matches('/').replace('/', ".");
+                write!(formatter, "the file at {name} changed")
+            }
+            Self::Input {
+                port,
+                changed,
+                added,
+                removed,
+            } => {
+                write!(formatter, "input {port}")?;
+                let mut first = true;
+                for (count, what) in [(changed, "changed"), (added, "added"), (removed, "removed")] {
+                    if *count > 0 {
+                        let comma = if first { "" } else { "," };
+                        first = false;
+                        match (count, changed + added + removed) {
+                            (1, 1) => write!(formatter, " {what}")?,
+                            _ => write!(formatter, "{comma} {count} {what}")?,
+                        }
+                    }
+                }
+                Ok(())
+            }
+            Self::Platform => formatter.write_str("the platform changed"),
+        }
+    }
+}
+
+/// Short values as they are, long ones cut.
+fn shown(value: Option<&Value>) -> String {
+    const LONGEST: usize = 40;
+    let Some(value) = value else {
+        return "default".to_owned();
+    };
+    let text = value.to_string();
+    if text.chars().count() <= LONGEST {
+        return text;
+    }
+    text.chars().take(LONGEST - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use provenir_api::Label;
+    use serde_json::json;
+
+    use super::*;
+
+    fn action(parameters: Value) -> Action {
+        Action {
+            kind: "train".into(),
+            revisions: BTreeMap::from([("nn".into(), 1), ("train".into(), 2)]),
+            parameters,
+            sources: BTreeMap::new(),
+            inputs: Vec::new(),
+            platform: None,
+        }
+    }
+
+    fn input(port: &str, seed: i64, content: &[u8]) -> ActionInput {
+        ActionInput {
+            port: port.into(),
+            gathered: BTreeMap::from([("seed".into(), Label::Integer(seed))]),
+            source: port.into(),
+            content: Digest::of(content),
+        }
+    }
+
+    fn told(old: &Action, new: &Action) -> Vec<String> {
+        differences(old, new).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn equal_actions_do_not_differ() {
+        assert_eq!(told(&action(json!({"a": 1})), &action(json!({"a": 1}))), [""; 0]);
+    }
+
+    #[test]
+    fn each_parameter_is_told_on_its_own() {
+        let old = action(json!({"epochs": 50, "rbc": {"objective": "min-max", "window": 3}}));
+        let new = action(json!({"epochs": 60, "rbc": {"objective": "direct"}, "seed": 1}));
+        assert_eq!(
+            told(&old, &new),
+            [
+                "epochs 50 → 60",
+                "rbc.objective \"min-max\" → \"direct\"",
+                "rbc.window 3 → default",
+                "seed default → 1"
+            ]
+        );
+    }
+
+    #[test]
+    fn revisions_files_and_inputs_are_told() {
+        let mut old = action(json!({}));
+        let mut new = action(json!({}));
+        new.revisions.insert("train".into(), 3);
+        new.revisions.remove("nn");
+        new.sources.insert("/expert".into(), Digest::of(b"x"));
+        old.inputs = vec![
+            input("demos", 1, b"a"),
+            input("table", 1, b"a"),
+            input("table", 2, b"b"),
+        ];
+        new.inputs = vec![
+            input("demos", 1, b"c"),
+            input("table", 1, b"a"),
+            input("table", 3, b"b"),
+            input("table", 4, b"b"),
+        ];
+        assert_eq!(
+            told(&old, &new),
+            [
+                "revision of nn 1 → none",
+                "revision of train 2 → 3",
+                "the file at expert changed",
+                "input demos changed",
+                "input table 2 added, 1 removed"
+            ]
+        );
+    }
+}

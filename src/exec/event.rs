@@ -1,0 +1,268 @@
+//! What happens in a run, as it happens. The engine emits events and never prints; display and records subscribe.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use camino::Utf8Path;
+use provenir_api::protocol::{Blame, Level, Progress};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::plan::{CellIndex, Plan};
+use crate::store::{ActionKey, Artifact, Copied, Outcome, Owner, StoreError};
+
+/// A cell as events name it; the name is put together only where somebody asks for it.
+#[derive(Clone, Copy)]
+pub struct CellRef<'a> {
+    /// The plan that it belongs to.
+    pub plan: &'a Plan,
+    /// Its position there.
+    pub index: CellIndex,
+}
+
+impl CellRef<'_> {
+    /// The name of its stage.
+    pub fn stage(&self) -> &str {
+        &self.plan.stage_of(self.index).name
+    }
+}
+
+impl fmt::Display for CellRef<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.plan.name(self.index))
+    }
+}
+
+impl fmt::Debug for CellRef<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+impl Serialize for CellRef<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Something that happened.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event<'a> {
+    /// All cells whose keys can be known were looked up.
+    RunStarted {
+        /// The pipeline's name.
+        pipeline: &'a str,
+        /// Number of cells.
+        cells: usize,
+        /// How many of them the store has.
+        cached: usize,
+    },
+    /// A worker process is ready.
+    WorkerStarted {
+        /// Number of the worker in this run.
+        worker: u32,
+        /// Its process id.
+        pid: u32,
+        /// Its numeric platform.
+        platform: &'a BTreeMap<String, String>,
+    },
+    /// A cell's result was in the store.
+    CellReused {
+        /// The cell.
+        cell: CellRef<'a>,
+        /// Its action.
+        key: ActionKey,
+    },
+    /// A cell that another process executes is waited for.
+    CellAwaited {
+        /// The cell.
+        cell: CellRef<'a>,
+        /// Its action.
+        key: ActionKey,
+        /// The other process.
+        owner: &'a Owner,
+    },
+    /// A worker begins to execute a cell.
+    CellStarted {
+        /// The cell.
+        cell: CellRef<'a>,
+        /// Its action.
+        key: ActionKey,
+        /// Number of the worker.
+        worker: u32,
+        /// Where its log lines go, if there are any.
+        log: &'a Utf8Path,
+    },
+    /// A running cell says how far it is.
+    CellProgress {
+        /// The cell.
+        cell: CellRef<'a>,
+        /// How far.
+        #[serde(flatten)]
+        progress: &'a Progress,
+    },
+    /// A running cell says something.
+    CellLog {
+        /// The cell.
+        cell: CellRef<'a>,
+        /// How much it matters.
+        level: Level,
+        /// One line or several.
+        message: &'a str,
+    },
+    /// A cell's result was committed.
+    CellFinished {
+        /// The cell.
+        cell: CellRef<'a>,
+        /// Its action.
+        key: ActionKey,
+        /// Number of the worker.
+        worker: u32,
+        /// How long it ran.
+        seconds: f64,
+        /// What counts from now on.
+        outputs: &'a [Artifact],
+        /// How the result relates to what the store had.
+        outcome: &'a Outcome,
+    },
+    /// A cell failed.
+    CellFailed {
+        /// The cell.
+        cell: CellRef<'a>,
+        /// Its action.
+        key: ActionKey,
+        /// Why.
+        failure: &'a Failure,
+        /// How long it ran.
+        seconds: f64,
+    },
+    /// A cell cannot run, because one that it needs failed.
+    CellBlocked {
+        /// The cell.
+        cell: CellRef<'a>,
+        /// The cell that failed.
+        by: CellRef<'a>,
+    },
+    /// A cell was stopped while it ran.
+    CellCancelled {
+        /// The cell.
+        cell: CellRef<'a>,
+    },
+    /// An artifact turned out to be damaged; what made it runs again.
+    CellRepairing {
+        /// The cell that runs again.
+        cell: CellRef<'a>,
+        /// The damaged object.
+        object: provenir_api::Digest,
+    },
+    /// A published copy was made, updated or restored.
+    Published {
+        /// The cell that it shows.
+        cell: CellRef<'a>,
+        /// Its output port.
+        port: &'a str,
+        /// The copy, absolute.
+        path: &'a Utf8Path,
+        /// What was done.
+        copied: Copied,
+        /// Where a file that had the name before is kept.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        kept: Option<&'a Utf8Path>,
+    },
+    /// A copy could not be published.
+    NotPublished {
+        /// The cell that it should show.
+        cell: CellRef<'a>,
+        /// The copy, absolute.
+        path: &'a Utf8Path,
+        /// Why not.
+        failure: &'a Failure,
+    },
+    /// The person asked to stop.
+    Interrupted,
+    /// Nothing more happens.
+    RunFinished {
+        /// What happened in all.
+        summary: &'a Summary,
+    },
+}
+
+/// Why a cell failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Whose fault.
+    pub blame: Blame,
+    /// What happened.
+    pub message: String,
+    /// What to do next, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// The last lines of its log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tail: Vec<String>,
+}
+
+impl Failure {
+    /// A failure without log.
+    pub fn new(blame: Blame, message: impl Into<String>, help: Option<String>) -> Self {
+        Self {
+            blame,
+            message: message.into(),
+            help,
+            tail: Vec::new(),
+        }
+    }
+}
+
+impl From<&StoreError> for Failure {
+    fn from(error: &StoreError) -> Self {
+        let blame = match error {
+            StoreError::Outputs(_) => Blame::Us,
+            _ => Blame::Environment,
+        };
+        Self::new(blame, error.to_string(), error.help().map(str::to_owned))
+    }
+}
+
+/// What happened in a run, in all.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Cells that were executed.
+    pub ran: usize,
+    /// Cells whose results were in the store.
+    pub reused: usize,
+    /// Cells that failed.
+    pub failed: usize,
+    /// Cells that could not run because others failed.
+    pub blocked: usize,
+    /// Cells that were stopped, or not begun because the run stopped.
+    pub cancelled: usize,
+    /// Results that differ from those that the store had.
+    pub diverged: usize,
+    /// Published copies that were made, updated or restored.
+    pub published: usize,
+    /// Copies that could not be published.
+    pub unpublished: usize,
+    /// How long it took.
+    pub seconds: f64,
+    /// Whether the person asked to stop.
+    pub interrupted: bool,
+    /// The worst of the failures.
+    pub blame: Option<Blame>,
+    /// Why the run stopped before everything that could run had run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub halted: Option<Failure>,
+}
+
+impl Summary {
+    /// Whether nothing was executed, and nothing is missing.
+    pub fn is_noop(&self) -> bool {
+        self.ran + self.failed + self.blocked + self.cancelled == 0 && self.halted.is_none()
+    }
+}
+
+/// Takes part in a run by listening.
+pub trait Subscriber {
+    /// Takes an event. A subscriber that cannot do its part stops the run with the reason.
+    fn on(&mut self, event: &Event<'_>) -> Result<(), StoreError>;
+}

@@ -1,0 +1,44 @@
+use std::sync::mpsc::Sender;
+use std::thread;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals};
+
+use super::scheduler::Signal;
+
+/// Exit code of a run that was interrupted.
+pub const INTERRUPTED: i32 = 130;
+
+/// Listens for requests to stop for as long as it lives: the first goes to the engine, the second ends the process.
+pub(super) struct Interrupts(Handle);
+
+impl Interrupts {
+    pub(super) fn listen(engine: Sender<Signal>) -> std::io::Result<Self> {
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        let handle = signals.handle();
+        thread::spawn(move || {
+            let mut asked = false;
+            for _ in signals.forever() {
+                if asked {
+                    leave();
+                }
+                asked = true;
+                engine.send(Signal::Interrupt).ok();
+            }
+        });
+        Ok(Self(handle))
+    }
+}
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// Ends the process at once. Its workers end with it, because their input closes; what was not committed is lost, and
+/// what is left below `tmp/` is removed by the next run.
+#[expect(clippy::exit, reason = "the person asked twice")]
+fn leave() -> ! {
+    std::process::exit(INTERRUPTED)
+}

@@ -1,0 +1,362 @@
+//! Workers and what they are given to do.
+
+use std::sync::Arc;
+
+use camino::Utf8PathBuf;
+use provenir_api::protocol::{Blame, Done, Execute, Failed, FromWorker, Level, ToWorker};
+
+use super::committer::Finished;
+use super::event::{Event, Failure};
+use super::scheduler::{Committing, Job, Scheduler, State};
+use super::worker::{FromThread, Worker, WorkerError, WorkerId};
+use crate::clock;
+use crate::plan::CellIndex;
+use crate::store::{ActionKey, Claim, Claimed, Lookup, StoreError};
+
+/// While more cells than this wait to be committed no further ones are begun: the disk is slower than the workers.
+const BACKLOG: usize = 1024;
+
+impl Scheduler<'_, '_> {
+    /// Begins every ready cell for which there is room.
+    pub(super) fn dispatch(&mut self) {
+        let mut after = None;
+        while !self.is_stopping() && self.committing.len() < BACKLOG && !self.budget.is_exhausted() {
+            let next = match after {
+                None => self.ready.first().copied(),
+                Some(after) => self.ready.range(after + 1..).next().copied(),
+            };
+            let Some(cell) = next else { return };
+            after = Some(cell);
+            let State::Ready(key) = self.states[cell] else {
+                self.ready.remove(&cell);
+                continue;
+            };
+            let needs = self.plan.cells[cell].parameters.resources;
+            if !self.budget.take(needs) {
+                continue;
+            }
+            self.ready.remove(&cell);
+            match self.begin_cell(cell, key) {
+                Ok(true) => {}
+                Ok(false) => self.budget.give_back(needs),
+                Err(failure) => {
+                    self.budget.give_back(needs);
+                    self.halt(failure);
+                }
+            }
+        }
+    }
+
+    /// Begins a cell; says whether a worker has it now.
+    fn begin_cell(&mut self, cell: CellIndex, key: ActionKey) -> Result<bool, Failure> {
+        let claim = match self.claims.request(&key).map_err(|error| Failure::from(&error))? {
+            Claimed::Ours(claim) => claim,
+            Claimed::Theirs(owner) => {
+                if self.awaited.insert(cell) {
+                    self.voice.say(&Event::CellAwaited {
+                        cell: self.cell(cell),
+                        key,
+                        owner: &owner,
+                    });
+                }
+                self.elsewhere.insert(cell);
+                return Ok(false);
+            }
+        };
+        // Between the lookup and the claim another process may have finished it.
+        if !self.forced.contains(&cell) {
+            match self.store.read_result(&key) {
+                Ok(Lookup::Hit(result)) => {
+                    drop(claim);
+                    self.reuse(cell, key);
+                    self.settle(cell, result);
+                    return Ok(false);
+                }
+                Ok(Lookup::Miss(_)) | Err(StoreError::Malformed { .. }) => {}
+                Err(error) => return Err(Failure::from(&error)),
+            }
+        }
+        let worker = self.free_worker()?;
+        let job = self
+            .job(cell, key, claim, worker)
+            .map_err(|error| Failure::from(&error))?;
+        self.states[cell] = State::Running;
+        self.busy.insert(worker, cell);
+        self.jobs.insert(cell, job);
+        self.tell(worker);
+        Ok(true)
+    }
+
+    fn job(
+        &mut self,
+        cell: CellIndex,
+        key: ActionKey,
+        claim: Claim,
+        worker: WorkerId,
+    ) -> Result<Job, StoreError> {
+        let workspace = self.workspace.as_ref().ok_or_else(|| {
+            StoreError::Outputs("a cell was begun before there was a place for its outputs".to_owned())
+        })?;
+        let scratch = workspace.folder()?;
+        let action = self.resolver.action(cell, &self.states)?;
+        let execute = Execute {
+            cell: self.plan.name(cell),
+            kind: action.kind.clone(),
+            parameters: self.resolver.parameters(cell),
+            inputs: self.resolver.inputs(cell, &self.states)?,
+            sources: action.sources.clone(),
+            action_key: key.hex(),
+            scratch: scratch.clone(),
+            partial: self.store.layout().partial(&key),
+        };
+        Ok(Job {
+            key,
+            action,
+            needs: self.plan.cells[cell].parameters.resources,
+            scratch,
+            worker,
+            started: clock::instant(),
+            message: Some(ToWorker::Execute(Box::new(execute))),
+            claim,
+        })
+    }
+
+    /// A worker that has nothing to do; a new one where all are busy.
+    fn free_worker(&mut self) -> Result<WorkerId, Failure> {
+        if let Some(worker) = self.workers.keys().find(|worker| !self.busy.contains_key(worker)) {
+            return Ok(*worker);
+        }
+        let id = self.next_worker;
+        self.next_worker += 1;
+        let worker =
+            Worker::start(id, &self.options.worker, &self.sender).map_err(|error| useless(&error))?;
+        self.workers.insert(id, worker);
+        Ok(id)
+    }
+
+    /// Tells a worker that has greeted what to do.
+    fn tell(&mut self, worker: WorkerId) {
+        let Some(cell) = self.busy.get(&worker).copied() else {
+            return;
+        };
+        let (Some(worker), Some(job)) = (self.workers.get_mut(&worker), self.jobs.get_mut(&cell)) else {
+            return;
+        };
+        if worker.hello.is_none() {
+            return;
+        }
+        if let Some(message) = job.message.take() {
+            job.started = clock::instant();
+            let log = self.options.logs.join(log_name(cell, &self.plan.name(cell)));
+            self.voice.say(&Event::CellStarted {
+                cell: super::event::CellRef {
+                    plan: self.plan,
+                    index: cell,
+                },
+                key: job.key,
+                worker: job.worker,
+                log: &log,
+            });
+            // Where it does not listen, its closed output is what is heard next.
+            worker.send(&message);
+        }
+    }
+
+    pub(super) fn hear_worker(&mut self, id: WorkerId, message: FromThread) {
+        let Some(worker) = self.workers.get_mut(&id) else {
+            // The last words of one that was given up.
+            return;
+        };
+        let cell = self.busy.get(&id).copied();
+        match message {
+            FromThread::Message(FromWorker::Hello(hello)) => {
+                match worker.greet(hello, &self.options.worker) {
+                    Ok(()) => {
+                        let (pid, platform) =
+                            (worker.pid(), worker.hello.as_ref().map(|hello| &hello.platform));
+                        if let Some(platform) = platform {
+                            self.voice.say(&Event::WorkerStarted {
+                                worker: id,
+                                pid,
+                                platform,
+                            });
+                        }
+                        self.tell(id);
+                    }
+                    Err(error) => self.give_up(id, &error),
+                }
+            }
+            FromThread::Message(FromWorker::Progress(progress)) => {
+                if let Some(cell) = cell {
+                    self.voice.say(&Event::CellProgress {
+                        cell: self.cell(cell),
+                        progress: &progress,
+                    });
+                }
+            }
+            FromThread::Message(FromWorker::Log(log)) => {
+                if let Some(cell) = cell {
+                    let cell = self.cell(cell);
+                    self.voice.say(&Event::CellLog {
+                        cell,
+                        level: log.level,
+                        message: &log.message,
+                    });
+                }
+            }
+            FromThread::Message(FromWorker::Done(done)) => self.done(id, done),
+            FromThread::Message(FromWorker::Failed(failed)) => {
+                let tail = worker.take_tail();
+                if let Some((cell, job)) = self.release(id) {
+                    let seconds = job.started.elapsed().as_secs_f64();
+                    let key = job.key;
+                    drop(job);
+                    self.failed(cell, key, failed, tail, seconds);
+                }
+            }
+            FromThread::Stderr(line) => {
+                worker.note(&line);
+                if let Some(cell) = cell {
+                    let cell = self.cell(cell);
+                    self.voice.say(&Event::CellLog {
+                        cell,
+                        level: Level::Info,
+                        message: &line,
+                    });
+                }
+            }
+            FromThread::Garbage(reason) => {
+                worker.note(&format!("(a message that cannot be understood: {reason})"));
+                worker.kill();
+            }
+            FromThread::Closed => self.lose_worker(id),
+        }
+    }
+
+    /// A worker has put a cell's outputs into its scratch folder.
+    fn done(&mut self, id: WorkerId, done: Done) {
+        let platform = match self.workers.get_mut(&id) {
+            Some(worker) => {
+                worker.take_tail();
+                worker
+                    .hello
+                    .as_ref()
+                    .map(|hello| hello.platform.clone())
+                    .unwrap_or_default()
+            }
+            None => return,
+        };
+        let Some((cell, job)) = self.release(id) else {
+            return;
+        };
+        let kind = &self.plan.stage_of(cell).kind;
+        let ports = self
+            .ports
+            .entry(kind.name())
+            .or_insert_with(|| kind.outputs().into());
+        let volatile = self.plan.stage_of(cell).volatile;
+        let finished = Finished {
+            cell,
+            action: job.action,
+            ports: Arc::clone(ports),
+            outputs: done.outputs,
+            volatile,
+            scratch: job.scratch,
+            platform,
+        };
+        self.committing.insert(
+            cell,
+            Committing {
+                key: job.key,
+                worker: id,
+                seconds: job.started.elapsed().as_secs_f64(),
+                claim: job.claim,
+            },
+        );
+        if self.committer.send(finished).is_err() {
+            let message = "the thread that commits results has ended";
+            self.halt(Failure::new(Blame::Us, message, None));
+            self.committing.remove(&cell);
+        }
+    }
+
+    /// Takes a cell from a worker.
+    pub(super) fn release(&mut self, id: WorkerId) -> Option<(CellIndex, Job)> {
+        let cell = self.busy.remove(&id)?;
+        let job = self.jobs.remove(&cell)?;
+        self.budget.give_back(job.needs);
+        Some((cell, job))
+    }
+
+    /// A worker has ended, or says nothing.
+    pub(super) fn lose_worker(&mut self, id: WorkerId) {
+        let Some(mut worker) = self.workers.remove(&id) else {
+            return;
+        };
+        if worker.hello.is_none() {
+            let reason = if worker.is_overdue() {
+                worker.kill();
+                "said nothing for two minutes".to_owned()
+            } else {
+                worker.ending()
+            };
+            let tail = worker.take_tail();
+            self.workers.insert(id, worker);
+            let path = self.options.worker.path.clone();
+            self.give_up(id, &WorkerError::Greeting { path, reason, tail });
+            return;
+        }
+        let ending = worker.ending();
+        let tail = worker.take_tail();
+        drop(worker);
+        let Some((cell, job)) = self.release(id) else {
+            // It was idle: the next cell gets a new one.
+            return;
+        };
+        let seconds = job.started.elapsed().as_secs_f64();
+        let key = job.key;
+        drop(job);
+        if self.summary.interrupted {
+            self.cancel(cell);
+            return;
+        }
+        let failed = Failed {
+            blame: Blame::Stage,
+            message: format!("its worker {ending}"),
+            help: None,
+            damaged: None,
+        };
+        self.failed(cell, key, failed, tail, seconds);
+    }
+
+    /// Workers are of no use: stops the run. The cell that waited for this one goes back in line, where it stays.
+    fn give_up(&mut self, id: WorkerId, error: &WorkerError) {
+        self.workers.remove(&id);
+        if let Some((cell, job)) = self.release(id) {
+            self.states[cell] = State::Ready(job.key);
+        }
+        self.halt(useless(error));
+    }
+}
+
+fn useless(error: &WorkerError) -> Failure {
+    Failure::new(
+        Blame::Environment,
+        error.to_string(),
+        Some(error.help().to_owned()),
+    )
+}
+
+/// The name of a cell's log file: its position, which makes it unique, and as much of its name as a file can carry.
+pub(super) fn log_name(cell: CellIndex, name: &str) -> Utf8PathBuf {
+    const LONGEST: usize = 80;
+    let plain = |letter: char| {
+        if letter.is_ascii_alphanumeric() || "-_.=[],".contains(letter) {
+            letter
+        } else {
+            '_'
+        }
+    };
+    let name: String = name.replace(", ", ",").chars().take(LONGEST).map(plain).collect();
+    format!("{cell:05}-{name}.log").into()
+}

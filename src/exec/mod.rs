@@ -1,0 +1,27 @@
+//! Execution: which cells have to run, and getting them run.
+//!
+//! * [`Survey`]: where every cell of a plan stands, without running anything.
+//! * [`run`]: gets a plan done, cells side by side in worker processes, and publishes.
+//! * [`Event`]: what happens meanwhile; a [`Subscriber`] shows or records it.
+//!
+//! Invariant: nothing here prints, and nothing but the scheduler decides.
+
+mod budget;
+mod cells;
+mod committer;
+mod difference;
+mod event;
+mod interrupt;
+mod jobs;
+mod resolve;
+mod scheduler;
+mod survey;
+mod worker;
+
+pub use budget::{cores, memory};
+pub use difference::{Difference, differences};
+pub use event::{CellRef, Event, Failure, Subscriber, Summary};
+pub use interrupt::INTERRUPTED;
+pub use scheduler::{Options, RunOutcome, run};
+pub use survey::{Due, Standing, Survey};
+pub use worker::{WorkerError, WorkerProgram, greeting};

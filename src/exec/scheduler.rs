@@ -1,0 +1,480 @@
+//! The loop that gets a plan done.
+//!
+//! One thread decides; workers compute in processes of their own, a thread commits. A cell waits until the results of
+//! its producers are known, which makes its key known; then it is found in the store, or is ready until resources and
+//! its claim are free, runs, is committed, and makes its consumers' keys known in turn. Because keys are made of
+//! content, a producer that ran again and gave the same leaves its consumers as they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use camino::Utf8PathBuf;
+use provenir_api::Resources;
+use provenir_api::port::OutputPort;
+use provenir_api::protocol::{Blame, ToWorker};
+
+use super::budget::Budget;
+use super::committer::{Finished, commit_all};
+use super::event::{CellRef, Event, Failure, Subscriber, Summary};
+use super::interrupt::Interrupts;
+use super::resolve::{Resolver, Results};
+use super::survey::{Standing, Survey};
+use super::worker::{FromThread, Worker, WorkerId, WorkerProgram};
+use crate::clock;
+use crate::plan::{CellIndex, Plan};
+use crate::store::{
+    Action, ActionKey, Claim, Claims, Commit, Committed, RENEWAL, Store, StoreError, Workspace, sweep,
+};
+
+/// How often a result that another process computes is looked for.
+const POLL: Duration = Duration::from_millis(200);
+/// How long a cell may take to notice that it was cancelled.
+const CANCEL: Duration = Duration::from_secs(10);
+
+/// How a plan is executed.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What running cells may occupy together.
+    pub resources: Resources,
+    /// Cells that are executed although the store has their results.
+    pub force: BTreeSet<CellIndex>,
+    /// Where workers come from.
+    pub worker: WorkerProgram,
+    /// Where the logs of cells go.
+    pub logs: Utf8PathBuf,
+}
+
+/// What a run left behind: what happened, and the result of every cell that has one.
+#[derive(Debug)]
+pub struct RunOutcome {
+    /// What happened.
+    pub summary: Summary,
+    /// By cell.
+    pub results: Vec<Option<Committed>>,
+}
+
+/// Gets a plan done. Whatever goes wrong with a cell is told in events and counted; what concerns the whole run stops
+/// it and is told in the summary.
+pub fn run(
+    survey: Survey<'_>,
+    plan: &Plan,
+    store: &Store,
+    options: &Options,
+    subscriber: &mut dyn Subscriber,
+) -> RunOutcome {
+    let (sender, signals) = mpsc::channel();
+    let (committer, finished) = mpsc::channel();
+    thread::scope(|scope| {
+        let mut scheduler = Scheduler::new(plan, store, options, subscriber, sender.clone(), committer);
+        scheduler.begin(survey);
+        if !scheduler.is_idle() {
+            scope.spawn(move || commit_all(store, &finished, &sender));
+            let interrupts = scheduler.prepare();
+            scheduler.work(&signals);
+            drop(interrupts);
+        }
+        scheduler.end()
+    })
+}
+
+/// What the scheduler hears.
+#[derive(Debug)]
+pub(super) enum Signal {
+    Worker(WorkerId, FromThread),
+    Committed(CellIndex, Result<Commit, StoreError>),
+    Interrupt,
+}
+
+/// Where a cell is on its way.
+#[derive(Debug)]
+pub(super) enum State {
+    /// So many producers have no known result yet.
+    Waiting(usize),
+    /// Everything is known; resources or the claim are not free, or another process has the claim.
+    Ready(ActionKey),
+    /// Another cell of this run is the same action.
+    Follows,
+    /// A worker has it, or its outputs are being committed.
+    Running,
+    Done(Committed),
+    /// Failed, blocked or cancelled: it was counted and is not looked at again.
+    Over,
+}
+
+/// A cell that a worker has.
+pub(super) struct Job {
+    pub(super) key: ActionKey,
+    pub(super) action: Action,
+    pub(super) needs: Resources,
+    pub(super) scratch: Utf8PathBuf,
+    pub(super) worker: WorkerId,
+    pub(super) started: Instant,
+    /// What the worker is told once it has greeted.
+    pub(super) message: Option<ToWorker>,
+    pub(super) claim: Claim,
+}
+
+/// A cell whose outputs are being committed.
+pub(super) struct Committing {
+    pub(super) key: ActionKey,
+    pub(super) worker: WorkerId,
+    pub(super) seconds: f64,
+    /// Kept until the result is there for others to find.
+    pub(super) claim: Claim,
+}
+
+/// The subscriber, and why it could not do its part.
+pub(super) struct Voice<'s> {
+    subscriber: &'s mut dyn Subscriber,
+    failed: Option<StoreError>,
+}
+
+impl Voice<'_> {
+    pub(super) fn say(&mut self, event: &Event<'_>) {
+        if let Err(error) = self.subscriber.on(event) {
+            self.failed.get_or_insert(error);
+        }
+    }
+}
+
+pub(super) struct Scheduler<'a, 's> {
+    pub(super) plan: &'a Plan,
+    pub(super) store: &'a Store,
+    pub(super) options: &'a Options,
+    pub(super) voice: Voice<'s>,
+    pub(super) resolver: Resolver<'a>,
+    pub(super) states: Vec<State>,
+    /// By cell; empty where nothing has to be executed.
+    pub(super) consumers: Vec<Vec<CellIndex>>,
+    /// Cells that wait for resources.
+    pub(super) ready: BTreeSet<CellIndex>,
+    /// Cells whose action another process executes.
+    pub(super) elsewhere: BTreeSet<CellIndex>,
+    /// Cells of which it was said that another process executes them.
+    pub(super) awaited: BTreeSet<CellIndex>,
+    /// For each action that is to be executed in this run, the cell that stands for it; those that wait for that cell.
+    pub(super) leaders: BTreeMap<ActionKey, CellIndex>,
+    pub(super) followers: BTreeMap<CellIndex, Vec<CellIndex>>,
+    pub(super) jobs: BTreeMap<CellIndex, Job>,
+    pub(super) committing: BTreeMap<CellIndex, Committing>,
+    /// Cells that may not be taken from the store.
+    pub(super) forced: BTreeSet<CellIndex>,
+    /// Cells that ran again because an object of theirs was damaged: once is enough.
+    pub(super) repaired: BTreeSet<CellIndex>,
+    pub(super) budget: Budget,
+    pub(super) claims: Claims,
+    pub(super) workspace: Option<Workspace>,
+    pub(super) workers: BTreeMap<WorkerId, Worker>,
+    pub(super) busy: BTreeMap<WorkerId, CellIndex>,
+    pub(super) next_worker: WorkerId,
+    pub(super) ports: BTreeMap<&'static str, Arc<[OutputPort]>>,
+    pub(super) sender: Sender<Signal>,
+    pub(super) committer: Sender<Finished>,
+    pub(super) summary: Summary,
+    manifest: Arc<str>,
+    began: Instant,
+    renewed: Instant,
+    polled: Instant,
+    cancel_deadline: Option<Instant>,
+}
+
+impl Results for Vec<State> {
+    fn result(&self, cell: CellIndex) -> Option<&Committed> {
+        match self.get(cell) {
+            Some(State::Done(result)) => Some(result),
+            _ => None,
+        }
+    }
+}
+
+impl<'a, 's> Scheduler<'a, 's> {
+    fn new(
+        plan: &'a Plan,
+        store: &'a Store,
+        options: &'a Options,
+        subscriber: &'s mut dyn Subscriber,
+        sender: Sender<Signal>,
+        committer: Sender<Finished>,
+    ) -> Self {
+        let now = clock::instant();
+        Self {
+            plan,
+            store,
+            options,
+            voice: Voice {
+                subscriber,
+                failed: None,
+            },
+            resolver: Resolver::new(plan, store),
+            states: Vec::new(),
+            consumers: Vec::new(),
+            ready: BTreeSet::new(),
+            elsewhere: BTreeSet::new(),
+            awaited: BTreeSet::new(),
+            leaders: BTreeMap::new(),
+            followers: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            committing: BTreeMap::new(),
+            forced: options.force.clone(),
+            repaired: BTreeSet::new(),
+            budget: Budget::new(options.resources),
+            claims: Claims::new(store.layout()),
+            workspace: None,
+            workers: BTreeMap::new(),
+            busy: BTreeMap::new(),
+            next_worker: 0,
+            ports: BTreeMap::new(),
+            sender,
+            committer,
+            summary: Summary::default(),
+            manifest: plan.manifest.as_str().into(),
+            began: now,
+            renewed: now,
+            polled: now,
+            cancel_deadline: None,
+        }
+    }
+
+    pub(super) fn cell(&self, index: CellIndex) -> CellRef<'a> {
+        CellRef {
+            plan: self.plan,
+            index,
+        }
+    }
+
+    /// Takes over what the survey found.
+    fn begin(&mut self, survey: Survey<'_>) {
+        self.voice.say(&Event::RunStarted {
+            pipeline: &self.plan.pipeline,
+            cells: self.plan.cells.len(),
+            cached: survey.cached(),
+        });
+        let is_noop = survey.cached() == survey.standings.len();
+        let mut due = Vec::new();
+        self.states.reserve(survey.standings.len());
+        for (index, standing) in survey.standings.into_iter().enumerate() {
+            self.states.push(match standing {
+                Standing::Cached(result) => {
+                    self.summary.reused += 1;
+                    self.voice.say(&Event::CellReused {
+                        cell: CellRef {
+                            plan: self.plan,
+                            index,
+                        },
+                        key: result.key(),
+                    });
+                    State::Done(result)
+                }
+                Standing::Due { key, .. } => {
+                    due.push((index, key));
+                    State::Ready(key)
+                }
+                Standing::Unknown { .. } => State::Waiting(0),
+            });
+        }
+        if !is_noop {
+            self.link();
+        }
+        for (index, key) in due {
+            self.enqueue(index, key);
+        }
+    }
+
+    /// Finds every cell's consumers, and how many producers each waiting cell waits for.
+    fn link(&mut self) {
+        self.consumers = vec![Vec::new(); self.states.len()];
+        for (index, cell) in self.plan.cells.iter().enumerate() {
+            let producers: BTreeSet<CellIndex> = cell.inputs.iter().map(|input| input.producer).collect();
+            let open = producers
+                .iter()
+                .filter(|producer| !matches!(self.states[**producer], State::Done(_)));
+            if let State::Waiting(_) = self.states[index] {
+                self.states[index] = State::Waiting(open.count());
+            }
+            for producer in producers {
+                self.consumers[producer].push(index);
+            }
+        }
+    }
+
+    /// Whether nothing is under way and nothing more can be begun.
+    fn is_idle(&self) -> bool {
+        let nothing_begins = self.is_stopping() || (self.ready.is_empty() && self.elsewhere.is_empty());
+        nothing_begins && self.jobs.is_empty() && self.committing.is_empty()
+    }
+
+    /// Whether no further cell is begun.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.summary.interrupted || self.summary.halted.is_some()
+    }
+
+    /// Stops the run: what runs is finished, nothing more is begun.
+    pub(super) fn halt(&mut self, failure: Failure) {
+        self.blame(failure.blame);
+        self.summary.halted.get_or_insert(failure);
+    }
+
+    /// Remembers the worst blame: a bug of ours before the environment before a stage.
+    pub(super) fn blame(&mut self, blame: Blame) {
+        let rank = |blame: Blame| match blame {
+            Blame::Cancelled => 0,
+            Blame::Stage => 1,
+            Blame::Environment => 2,
+            Blame::Us => 3,
+        };
+        if self.summary.blame.is_none_or(|worst| rank(worst) < rank(blame)) {
+            self.summary.blame = Some(blame);
+        }
+    }
+
+    /// Makes what a run needs that executes something.
+    fn prepare(&mut self) -> Option<Interrupts> {
+        let swept = sweep(self.store.layout()).and_then(|()| Workspace::create(self.store.layout()));
+        match swept {
+            Ok(workspace) => self.workspace = Some(workspace),
+            Err(error) => self.halt(Failure::from(&error)),
+        }
+        match Interrupts::listen(self.sender.clone()) {
+            Ok(interrupts) => Some(interrupts),
+            Err(error) => {
+                let message = format!("cannot listen for requests to stop: {error}");
+                self.halt(Failure::new(Blame::Environment, message, None));
+                None
+            }
+        }
+    }
+
+    fn work(&mut self, signals: &Receiver<Signal>) {
+        loop {
+            self.dispatch();
+            if let Some(error) = self.voice.failed.take() {
+                self.halt(Failure::from(&error));
+            }
+            if self.is_idle() {
+                return;
+            }
+            match signals.recv_timeout(self.patience()) {
+                Ok(signal) => {
+                    self.hear(signal);
+                    // Whatever else has arrived is heard before anything is begun.
+                    for signal in signals.try_iter() {
+                        self.hear(signal);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            self.keep_time();
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        if self.elsewhere.is_empty() && self.cancel_deadline.is_none() {
+            Duration::from_secs(1)
+        } else {
+            POLL
+        }
+    }
+
+    fn hear(&mut self, signal: Signal) {
+        match signal {
+            Signal::Worker(worker, message) => self.hear_worker(worker, message),
+            Signal::Committed(cell, result) => self.committed(cell, result),
+            Signal::Interrupt => self.interrupt(),
+        }
+    }
+
+    fn interrupt(&mut self) {
+        self.summary.interrupted = true;
+        self.cancel_deadline = Some(clock::instant() + CANCEL);
+        self.voice.say(&Event::Interrupted);
+        for (worker, cell) in self.busy.clone() {
+            if self.jobs.get(&cell).is_some_and(|job| job.message.is_some()) {
+                // Its worker is still loading and knows nothing of it.
+                self.release(worker);
+                self.cancel(cell);
+            } else if let Some(worker) = self.workers.get_mut(&worker) {
+                worker.send(&ToWorker::Cancel);
+            }
+        }
+    }
+
+    fn keep_time(&mut self) {
+        if self.renewed.elapsed() > RENEWAL {
+            self.renewed = clock::instant();
+            let committing = self.committing.values().map(|committing| &committing.claim);
+            for claim in self.jobs.values().map(|job| &job.claim).chain(committing) {
+                // Where that fails, another process may begin the same cell: a double run, no more.
+                claim.renew().ok();
+            }
+        }
+        if self.polled.elapsed() > POLL && !self.elsewhere.is_empty() {
+            self.polled = clock::instant();
+            self.ready.append(&mut self.elsewhere);
+        }
+        if self
+            .cancel_deadline
+            .is_some_and(|deadline| clock::instant() > deadline)
+        {
+            self.cancel_deadline = None;
+            for worker in self.busy.keys() {
+                if let Some(worker) = self.workers.get_mut(worker) {
+                    worker.kill();
+                }
+            }
+        }
+        let overdue = self
+            .workers
+            .values()
+            .find(|worker| worker.is_overdue())
+            .map(|worker| worker.id);
+        if let Some(overdue) = overdue {
+            self.lose_worker(overdue);
+        }
+    }
+
+    /// Remembers which action each executed cell was, so that it can be said later what changed.
+    pub(super) fn remember(&self, cell: CellIndex, key: ActionKey) {
+        self.store
+            .remember_cell(Arc::clone(&self.manifest), self.plan.name(cell), key);
+    }
+
+    fn end(mut self) -> RunOutcome {
+        for worker in self.workers.values_mut() {
+            worker.dismiss();
+        }
+        self.workers.clear();
+        let mut results = Vec::with_capacity(self.states.len());
+        for (index, state) in std::mem::take(&mut self.states).into_iter().enumerate() {
+            results.push(match state {
+                State::Done(result) => Some(result),
+                State::Over => None,
+                State::Waiting(_) | State::Ready(_) | State::Follows | State::Running => {
+                    self.summary.cancelled += 1;
+                    self.voice.say(&Event::CellCancelled {
+                        cell: self.cell(index),
+                    });
+                    None
+                }
+            });
+        }
+        self.publish(&results);
+        if let Some(error) = self.voice.failed.take() {
+            self.halt(Failure::from(&error));
+        }
+        self.store.flush();
+        self.summary.seconds = self.began.elapsed().as_secs_f64();
+        self.voice.say(&Event::RunFinished {
+            summary: &self.summary,
+        });
+        if let Some(error) = self.voice.failed.take() {
+            self.halt(Failure::from(&error));
+        }
+        RunOutcome {
+            summary: self.summary,
+            results,
+        }
+    }
+}

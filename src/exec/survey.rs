@@ -1,0 +1,110 @@
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::resolve::{Resolver, Results};
+use crate::plan::{CellIndex, Plan};
+use crate::store::{Action, ActionKey, Committed, Lookup, MissReason, Store, StoreError};
+
+/// Where a cell stands before a run.
+#[derive(Clone, Debug)]
+pub enum Standing {
+    /// The store has its result.
+    Cached(Committed),
+    /// It has to be executed.
+    Due {
+        /// Its action.
+        key: ActionKey,
+        /// Why.
+        reason: Due,
+    },
+    /// Its key, and so whether it has to be executed, is known only when a producer's result is.
+    Unknown {
+        /// The nearest producer that has to be executed.
+        producer: CellIndex,
+    },
+}
+
+/// Why a cell has to be executed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Due {
+    /// The store does not have its result, or not all of it.
+    Miss(MissReason),
+    /// The person wants it.
+    Forced,
+}
+
+/// Where every cell of a plan stands.
+pub struct Survey<'a> {
+    plan: &'a Plan,
+    store: &'a Store,
+    /// By cell.
+    pub standings: Vec<Standing>,
+}
+
+impl Results for Vec<Standing> {
+    fn result(&self, cell: CellIndex) -> Option<&Committed> {
+        match self.get(cell) {
+            Some(Standing::Cached(result)) => Some(result),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Survey<'a> {
+    /// Looks up every cell whose key can be known. Executes nothing, and writes nothing but the index.
+    pub fn take(plan: &'a Plan, store: &'a Store, force: &BTreeSet<CellIndex>) -> Result<Self, StoreError> {
+        let mut resolver = Resolver::new(plan, store);
+        let mut standings: Vec<Standing> = Vec::with_capacity(plan.cells.len());
+        for (index, cell) in plan.cells.iter().enumerate() {
+            let uncertain = cell
+                .inputs
+                .iter()
+                .find_map(|input| match &standings[input.producer] {
+                    Standing::Cached(_) => None,
+                    Standing::Due { .. } => Some(input.producer),
+                    Standing::Unknown { producer } => Some(*producer),
+                });
+            let standing = match uncertain {
+                Some(producer) => Standing::Unknown { producer },
+                None => {
+                    let key = resolver.key(index, &standings)?;
+                    if force.contains(&index) {
+                        Standing::Due {
+                            key,
+                            reason: Due::Forced,
+                        }
+                    } else {
+                        match store.lookup(&key)? {
+                            Lookup::Hit(result) => Standing::Cached(result),
+                            Lookup::Miss(reason) => Standing::Due {
+                                key,
+                                reason: Due::Miss(reason),
+                            },
+                        }
+                    }
+                }
+            };
+            standings.push(standing);
+        }
+        Ok(Self {
+            plan,
+            store,
+            standings,
+        })
+    }
+
+    /// The action of a cell whose producers' results are all known.
+    pub fn action(&self, cell: CellIndex) -> Result<Action, StoreError> {
+        Resolver::new(self.plan, self.store).action(cell, &self.standings)
+    }
+
+    /// How many cells the store has.
+    pub fn cached(&self) -> usize {
+        self.standings
+            .iter()
+            .filter(|standing| matches!(standing, Standing::Cached(_)))
+            .count()
+    }
+}

@@ -1,0 +1,331 @@
+//! A worker process seen from the engine.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use camino::Utf8PathBuf;
+use provenir_api::protocol::{FromWorker, Hello, PROTOCOL, ToWorker};
+
+use super::scheduler::Signal;
+use crate::clock;
+
+/// Longest line that a worker may send.
+const LINE_LIMIT: u64 = 64 << 20;
+/// Longest line of standard error that is kept whole.
+const LOG_LINE_LIMIT: u64 = 64 << 10;
+/// How many of the last lines of standard error are kept for the message about a crash.
+const TAIL: usize = 20;
+/// How long a worker may take to load before it greets.
+const GREETING: Duration = Duration::from_secs(120);
+/// How long a worker may take to leave once its input is closed.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Where workers come from.
+#[derive(Clone, Debug)]
+pub struct WorkerProgram {
+    /// The executable.
+    pub path: Utf8PathBuf,
+    /// The build that it must be of.
+    pub build: String,
+}
+
+/// Number of a worker in a run.
+pub(super) type WorkerId = u32;
+
+/// What the threads that listen to a worker report.
+#[derive(Debug)]
+pub(super) enum FromThread {
+    /// It said something.
+    Message(FromWorker),
+    /// It wrote a line to standard error.
+    Stderr(String),
+    /// It said something that is not a message.
+    Garbage(String),
+    /// It closed its output; it has ended or is about to.
+    Closed,
+}
+
+/// A worker process. It is killed when dropped, unless it has left by then.
+pub(super) struct Worker {
+    pub(super) id: WorkerId,
+    child: Child,
+    /// Absent once the worker was asked to leave.
+    input: Option<ChildStdin>,
+    pub(super) hello: Option<Hello>,
+    pub(super) started: Instant,
+    /// The last lines of standard error.
+    tail: VecDeque<String>,
+}
+
+/// Why a worker is of no use.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WorkerError {
+    /// It could not be started.
+    #[error("cannot start the worker `{path}`: {reason}")]
+    Start {
+        /// The executable.
+        path: Utf8PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// It ended, or said nothing, before it greeted.
+    #[error("the worker `{path}` {reason} before it was ready{}", shown(tail))]
+    Greeting {
+        /// The executable.
+        path: Utf8PathBuf,
+        /// How it ended.
+        reason: String,
+        /// The last lines of its standard error.
+        tail: Vec<String>,
+    },
+    /// It is not of this build.
+    #[error("the worker `{path}` is of another build: {found}, while this command is {expected}")]
+    Build {
+        /// The executable.
+        path: Utf8PathBuf,
+        /// Its build and protocol.
+        found: String,
+        /// Ours.
+        expected: String,
+    },
+}
+
+impl WorkerError {
+    /// What to do next.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Start { .. } => {
+                "the worker is an executable of its own that belongs beside this command: build both with `make build`"
+            }
+            Self::Greeting { .. } => "`provenir doctor` says what it lacks",
+            Self::Build { .. } => "build both together: `make build`",
+        }
+    }
+}
+
+fn shown(tail: &[String]) -> String {
+    tail.iter().map(|line| format!("\n  {line}")).collect()
+}
+
+impl Worker {
+    /// Starts a worker. What it says arrives at `signals`.
+    pub(super) fn start(
+        id: WorkerId,
+        program: &WorkerProgram,
+        signals: &Sender<Signal>,
+    ) -> Result<Self, WorkerError> {
+        let mut child = Command::new(&program.path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A Ctrl-C at the terminal reaches the command alone, which then decides what becomes of its workers.
+            .process_group(0)
+            .spawn()
+            .map_err(|error| WorkerError::Start {
+                path: program.path.clone(),
+                reason: error.to_string(),
+            })?;
+        let input = child.stdin.take();
+        let (done, stderr_done) = mpsc::channel::<()>();
+        if let Some(stderr) = child.stderr.take() {
+            let signals = signals.clone();
+            thread::spawn(move || {
+                read_lines(stderr, LOG_LINE_LIMIT, |line| {
+                    let line = String::from_utf8_lossy(line).trim_end().to_owned();
+                    signals.send(Signal::Worker(id, FromThread::Stderr(line))).is_ok()
+                });
+                drop(done);
+            });
+        }
+        if let Some(stdout) = child.stdout.take() {
+            let signals = signals.clone();
+            thread::spawn(move || {
+                read_lines(stdout, LINE_LIMIT, |line| {
+                    let message = match serde_json::from_slice(line) {
+                        Ok(message) => FromThread::Message(message),
+                        Err(error) => FromThread::Garbage(error.to_string()),
+                    };
+                    signals.send(Signal::Worker(id, message)).is_ok()
+                });
+                // Its last words come first; a process of its own that outlives it must not hold this up.
+                stderr_done.recv_timeout(Duration::from_millis(500)).ok();
+                signals.send(Signal::Worker(id, FromThread::Closed)).ok();
+            });
+        }
+        Ok(Self {
+            id,
+            child,
+            input,
+            hello: None,
+            started: clock::instant(),
+            tail: VecDeque::new(),
+        })
+    }
+
+    /// The process id.
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Takes the worker's greeting, if it is one of a worker that fits.
+    pub(super) fn greet(&mut self, hello: Hello, program: &WorkerProgram) -> Result<(), WorkerError> {
+        if hello.protocol != PROTOCOL || hello.build != program.build {
+            return Err(WorkerError::Build {
+                path: program.path.clone(),
+                found: format!("build {}, protocol {}", hello.build, hello.protocol),
+                expected: format!("build {}, protocol {PROTOCOL}", program.build),
+            });
+        }
+        self.hello = Some(hello);
+        Ok(())
+    }
+
+    /// Whether the worker has had more than enough time to greet and has not.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.hello.is_none() && self.started.elapsed() > GREETING
+    }
+
+    /// Says something to the worker. Says whether it could; a worker that does not listen any more has closed its
+    /// output as well, which is reported on its own.
+    pub(super) fn send(&mut self, message: &ToWorker) -> bool {
+        let Some(input) = &mut self.input else {
+            return false;
+        };
+        let Ok(mut line) = serde_json::to_vec(message) else {
+            return false;
+        };
+        line.push(b'\n');
+        input.write_all(&line).is_ok()
+    }
+
+    /// Keeps a line of standard error.
+    pub(super) fn note(&mut self, line: &str) {
+        if self.tail.len() == TAIL {
+            self.tail.pop_front();
+        }
+        self.tail.push_back(line.to_owned());
+    }
+
+    /// The last lines of standard error since they were last asked for.
+    pub(super) fn take_tail(&mut self) -> Vec<String> {
+        self.tail.drain(..).collect()
+    }
+
+    /// Kills the worker and every process that it started.
+    pub(super) fn kill(&mut self) {
+        if let Ok(pid) = i32::try_from(self.pid())
+            && let Some(pid) = rustix::process::Pid::from_raw(pid)
+        {
+            // It may have ended already.
+            rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).ok();
+        }
+    }
+
+    /// How the worker, whose output is closed, ended: a phrase that goes on after "the worker".
+    pub(super) fn ending(&mut self) -> String {
+        let deadline = clock::instant() + FAREWELL;
+        let status = self.wait_until(deadline).unwrap_or_else(|| {
+            self.kill();
+            self.child.wait().ok()
+        });
+        status.map_or_else(|| "ended".to_owned(), described)
+    }
+
+    /// Asks the worker to leave.
+    pub(super) fn dismiss(&mut self) {
+        self.input = None;
+    }
+
+    /// `None` where it has not ended by then.
+    fn wait_until(&mut self, deadline: Instant) -> Option<Option<ExitStatus>> {
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return Some(Some(status)),
+                Ok(None) if clock::instant() < deadline => thread::sleep(Duration::from_millis(2)),
+                Ok(None) => return None,
+                Err(_) => return Some(None),
+            }
+        }
+    }
+}
+
+/// Starts a worker only to hear its greeting.
+pub fn greeting(program: &WorkerProgram) -> Result<Hello, WorkerError> {
+    let (sender, signals) = mpsc::channel();
+    let mut worker = Worker::start(0, program, &sender)?;
+    let deadline = clock::instant() + GREETING;
+    loop {
+        let left = deadline.saturating_duration_since(clock::instant());
+        let reason = match signals.recv_timeout(left) {
+            Ok(Signal::Worker(_, FromThread::Message(FromWorker::Hello(hello)))) => {
+                worker.greet(hello.clone(), program)?;
+                worker.dismiss();
+                return Ok(hello);
+            }
+            Ok(Signal::Worker(_, FromThread::Stderr(line))) => {
+                worker.note(&line);
+                continue;
+            }
+            Ok(Signal::Worker(_, FromThread::Closed)) => worker.ending(),
+            Ok(_) => "said something that is not a greeting".to_owned(),
+            Err(_) => "said nothing for two minutes".to_owned(),
+        };
+        return Err(WorkerError::Greeting {
+            path: program.path.clone(),
+            reason,
+            tail: worker.take_tail(),
+        });
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let asked = self.input.take().is_none();
+        let deadline = clock::instant() + if asked { FAREWELL } else { Duration::ZERO };
+        if self.wait_until(deadline).is_none() {
+            self.kill();
+            self.child.wait().ok();
+        }
+    }
+}
+
+fn described(status: ExitStatus) -> String {
+    const KILL: i32 = 9;
+    match (status.signal(), status.code()) {
+        (Some(KILL), _) => "was killed (signal 9), perhaps because memory ran out".to_owned(),
+        (Some(signal), _) => format!("crashed (signal {signal}{})", signal_name(signal)),
+        (None, Some(code)) => format!("ended with exit code {code}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        4 => ", illegal instruction",
+        6 => ", abort",
+        7 => ", bus error",
+        8 => ", arithmetic error",
+        11 => ", segmentation fault",
+        15 => ", terminated",
+        _ => "",
+    }
+}
+
+/// Gives each line to `take` until it says no; longer lines come in pieces.
+fn read_lines(reader: impl Read, limit: u64, mut take: impl FnMut(&[u8]) -> bool) {
+    let mut reader = BufReader::new(reader);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match Read::take(&mut reader, limit).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) if take(&line) => {}
+            Ok(_) => return,
+        }
+    }
+}

@@ -1,0 +1,82 @@
+use std::fmt;
+
+use provenir_api::Digest;
+use serde::{Deserialize, Serialize};
+
+use crate::clock;
+
+/// The name of a run: the time at which it began (UTC), so that names sort as runs did, and four characters that tell
+/// runs of one second apart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(String);
+
+impl RunId {
+    /// A new name.
+    pub fn new() -> Self {
+        let now = clock::now();
+        let entropy = format!("{} {}", now.as_nanosecond(), std::process::id());
+        let suffix = &Digest::of(entropy.as_bytes()).hex()[..4];
+        Self(format!("{}-{suffix}", now.strftime("%Y%m%d-%H%M%S")))
+    }
+
+    /// A name that a folder has, if it is one of ours.
+    pub fn parse(name: &str) -> Option<Self> {
+        let mut parts = name.split('-');
+        let digits = |part: Option<&str>, length: usize| {
+            part.is_some_and(|part| part.len() == length && part.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let ours = digits(parts.next(), 8)
+            && digits(parts.next(), 6)
+            && parts
+                .next()
+                .is_some_and(|part| part.len() == 4 && part.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+            && parts.next().is_none();
+        ours.then(|| Self(name.to_owned()))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether a person may mean this run by `text`: its beginning, or its last four characters.
+    pub fn answers_to(&self, text: &str) -> bool {
+        !text.is_empty() && (self.0.starts_with(text) || self.0.rsplit('-').next() == Some(text))
+    }
+}
+
+impl Default for RunId {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_names_are_names_and_sort_by_time() {
+        let name = RunId::new();
+        assert_eq!(RunId::parse(name.as_str()), Some(name.clone()));
+        assert!(name.as_str() > "20250101-000000-0000");
+        assert!(name.answers_to(&name.as_str()[..10]) && name.answers_to(&name.as_str()[16..]));
+        assert!(!name.answers_to("") && !name.answers_to("x"));
+        for other in [
+            "noop.jsonl",
+            "20251128",
+            "20251128-015212-7k3f-x",
+            "20251128-015212-../x",
+            "2025112a-015212-7k3f",
+        ] {
+            assert_eq!(RunId::parse(other), None);
+        }
+    }
+}

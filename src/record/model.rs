@@ -1,0 +1,136 @@
+use std::collections::BTreeMap;
+
+use camino::Utf8PathBuf;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Git, RunId};
+use crate::exec::{Failure, Summary};
+use crate::store::{ActionKey, Artifact, Outcome, Owner};
+
+/// Format of the files of a run. 1 - the first.
+pub const FORMAT: u32 = 1;
+
+/// `run.json`: what was asked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunFile {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The run.
+    pub id: RunId,
+    /// When it began.
+    pub started: Timestamp,
+    /// The pipeline's name.
+    pub pipeline: String,
+    /// The manifest, absolute.
+    pub manifest: Utf8PathBuf,
+    /// The manifest after `extends`, the profile and the command line.
+    pub resolved: Value,
+    /// The command line.
+    pub command: Vec<String>,
+    /// What ran it.
+    pub program: Program,
+    /// Where.
+    pub host: Host,
+    /// The process, so that it can be told whether it still runs.
+    pub owner: Owner,
+    /// The repository that the manifest lies in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<Git>,
+}
+
+/// What ran a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Program {
+    /// Version of Provenir.
+    pub version: String,
+    /// Identity of its sources.
+    pub build: String,
+}
+
+/// Where a run ran.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Host {
+    /// Name.
+    pub name: String,
+    /// Operating system and its version.
+    pub system: String,
+    /// Processor architecture.
+    pub architecture: String,
+    /// Processor cores that could be used.
+    pub cores: u32,
+    /// Memory in MiB.
+    pub memory: u64,
+}
+
+impl Host {
+    /// This one.
+    pub fn current() -> Self {
+        let uname = rustix::system::uname();
+        let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+        Self {
+            name: text(uname.nodename()),
+            system: format!("{} {}", text(uname.sysname()), text(uname.release())),
+            architecture: text(uname.machine()),
+            cores: crate::exec::cores(),
+            memory: crate::exec::memory(),
+        }
+    }
+}
+
+/// A line of `records.jsonl`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "kebab-case")]
+pub enum Record {
+    /// A cell that was executed.
+    Executed {
+        /// The cell, as the manifest named it.
+        cell: String,
+        /// Its action.
+        key: ActionKey,
+        /// When it began.
+        started: Timestamp,
+        /// How long it took.
+        seconds: f64,
+        /// The numeric platform.
+        platform: BTreeMap<String, String>,
+        /// What it gave.
+        outputs: Vec<Artifact>,
+        /// How that relates to what the store had.
+        outcome: Outcome,
+        /// Its log below the run's folder, where it said anything.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        log: Option<Utf8PathBuf>,
+    },
+    /// A cell that failed.
+    Failed {
+        /// The cell, as the manifest named it.
+        cell: String,
+        /// Its action.
+        key: ActionKey,
+        /// How long it took.
+        seconds: f64,
+        /// Why.
+        failure: Failure,
+        /// Its log below the run's folder, where it said anything.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        log: Option<Utf8PathBuf>,
+    },
+    /// All cells whose results were there: the name and the action of each.
+    Reused {
+        /// Cells by name.
+        cells: Vec<(String, ActionKey)>,
+    },
+}
+
+/// `outcome.json`: how a run ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OutcomeFile {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// When it ended.
+    pub ended: Timestamp,
+    /// What happened in all.
+    pub summary: Summary,
+}

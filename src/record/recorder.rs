@@ -1,0 +1,357 @@
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::model::{FORMAT, Host, OutcomeFile, Program, Record, RunFile};
+use super::{Git, RunId};
+use crate::clock;
+use crate::exec::{CellRef, Event, Subscriber, Summary};
+use crate::plan::{CellIndex, Plan};
+use crate::store::{ActionKey, Layout, Owner, StoreError, replace};
+use provenir_api::protocol::Level;
+
+/// A running cell's progress is recorded this often at most.
+const PROGRESS: Duration = Duration::from_secs(10);
+
+/// What a run is recorded with.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Its name.
+    pub id: RunId,
+    /// The command line.
+    pub command: Vec<String>,
+    /// What runs it.
+    pub program: Program,
+}
+
+/// Records a run. Nothing is written before it is known whether anything has to be executed.
+pub struct Recorder<'a> {
+    layout: &'a Layout,
+    plan: &'a Plan,
+    request: Request,
+    started: Timestamp,
+    files: Option<Files>,
+    running: BTreeMap<CellIndex, Running>,
+    platforms: BTreeMap<u32, BTreeMap<String, String>>,
+    reused: Vec<(CellIndex, ActionKey)>,
+    restored: Vec<Utf8PathBuf>,
+    /// Why a run that executed nothing could not be noted.
+    unnoted: Option<StoreError>,
+}
+
+/// The files of a run that executes something.
+struct Files {
+    folder: Utf8PathBuf,
+    records: fs_err::File,
+    events: fs_err::File,
+    /// Writes `run.json`, beside the run because git may take its time.
+    head: Option<JoinHandle<io::Result<()>>>,
+}
+
+struct Running {
+    started: Timestamp,
+    log: Utf8PathBuf,
+    file: Option<fs_err::File>,
+    progress: Option<Instant>,
+}
+
+#[derive(Serialize)]
+struct Timed<'a> {
+    time: Timestamp,
+    #[serde(flatten)]
+    event: &'a Event<'a>,
+}
+
+#[derive(Serialize)]
+struct Noop<'a> {
+    time: Timestamp,
+    pipeline: &'a str,
+    manifest: &'a Utf8Path,
+    cells: usize,
+    seconds: f64,
+    build: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    published: &'a [Utf8PathBuf],
+}
+
+impl<'a> Recorder<'a> {
+    /// A recorder for one run of a plan.
+    pub fn new(layout: &'a Layout, plan: &'a Plan, request: Request) -> Self {
+        Self {
+            layout,
+            plan,
+            request,
+            started: clock::now(),
+            files: None,
+            running: BTreeMap::new(),
+            platforms: BTreeMap::new(),
+            reused: Vec::new(),
+            restored: Vec::new(),
+            unnoted: None,
+        }
+    }
+
+    /// Where the logs of a run's cells go.
+    pub fn logs(layout: &Layout, id: &RunId) -> Utf8PathBuf {
+        layout.runs().join(id.as_str()).join("logs")
+    }
+
+    /// Why a run that executed nothing could not be noted: a warning, because all that was asked for is there.
+    pub fn unnoted(&self) -> Option<&StoreError> {
+        self.unnoted.as_ref()
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        let folder = self.layout.runs().join(self.request.id.as_str());
+        fs_err::create_dir_all(self.layout.runs())?;
+        fs_err::create_dir_all(self.layout.tmp())?;
+        fs_err::create_dir(&folder)?;
+        let file = RunFile {
+            format: FORMAT,
+            id: self.request.id.clone(),
+            started: self.started,
+            pipeline: self.plan.pipeline.clone(),
+            manifest: self.plan.manifest.clone(),
+            resolved: self.plan.resolved.clone(),
+            command: self.request.command.clone(),
+            program: self.request.program.clone(),
+            host: Host::current(),
+            owner: Owner::current().clone(),
+            git: None,
+        };
+        let (tmp, path, repository) = (
+            self.layout.tmp(),
+            folder.join("run.json"),
+            self.plan.folder.clone(),
+        );
+        let head = thread::spawn(move || {
+            let file = RunFile {
+                git: Git::of(&repository),
+                ..file
+            };
+            replace(&tmp, &path, &pretty(&file)?)
+        });
+        self.files = Some(Files {
+            records: append(&folder.join("records.jsonl"))?,
+            events: append(&folder.join("events.jsonl"))?,
+            folder,
+            head: Some(head),
+        });
+        Ok(())
+    }
+
+    fn record(&mut self, record: &Record) -> io::Result<()> {
+        match &mut self.files {
+            Some(files) => line(&mut files.records, record),
+            None => Ok(()),
+        }
+    }
+
+    fn log(&mut self, cell: CellRef<'_>, level: Level, message: &str) -> io::Result<()> {
+        let Some(running) = self.running.get_mut(&cell.index) else {
+            return Ok(());
+        };
+        let file = match &mut running.file {
+            Some(file) => file,
+            none => {
+                if let Some(folder) = running.log.parent() {
+                    fs_err::create_dir_all(folder)?;
+                }
+                none.insert(append(&running.log)?)
+            }
+        };
+        let level = match level {
+            Level::Info => "",
+            Level::Warning => "warning: ",
+        };
+        let mut text = String::new();
+        for line in message.lines() {
+            text.push_str(&format!(
+                "{} {level}{line}\n",
+                clock::now().strftime("%Y-%m-%dT%H:%M:%SZ")
+            ));
+        }
+        file.write_all(text.as_bytes())
+    }
+
+    /// Takes a cell off the list of running ones; says when it began and where its log is, if it has one.
+    fn over(&mut self, cell: CellIndex) -> (Timestamp, Option<Utf8PathBuf>) {
+        let Some(running) = self.running.remove(&cell) else {
+            return (self.started, None);
+        };
+        let folder = self.files.as_ref().map(|files| files.folder.as_path());
+        let log = running.file.is_some().then_some(running.log);
+        let log = log.map(
+            |log| match folder.and_then(|folder| log.strip_prefix(folder).ok()) {
+                Some(relative) => relative.to_owned(),
+                None => log,
+            },
+        );
+        (running.started, log)
+    }
+
+    fn finish(&mut self, summary: &Summary) -> io::Result<()> {
+        let cells = std::mem::take(&mut self.reused)
+            .into_iter()
+            .map(|(cell, key)| (self.plan.name(cell), key))
+            .collect();
+        self.record(&Record::Reused { cells })?;
+        let Some(mut files) = self.files.take() else {
+            return Ok(());
+        };
+        files.records.sync_data()?;
+        files.events.sync_data()?;
+        if let Some(head) = files.head.take() {
+            head.join()
+                .map_err(|_| io::Error::other("the thread that describes the run panicked"))??;
+        }
+        let outcome = OutcomeFile {
+            format: FORMAT,
+            ended: clock::now(),
+            summary: summary.clone(),
+        };
+        replace(
+            &self.layout.tmp(),
+            &files.folder.join("outcome.json"),
+            &pretty(&outcome)?,
+        )
+    }
+
+    fn note(&mut self, summary: &Summary) -> io::Result<()> {
+        fs_err::create_dir_all(self.layout.runs())?;
+        let noop = Noop {
+            time: self.started,
+            pipeline: &self.plan.pipeline,
+            manifest: &self.plan.manifest,
+            cells: summary.reused,
+            seconds: summary.seconds,
+            build: &self.request.program.build,
+            published: &self.restored,
+        };
+        line(&mut append(&self.layout.runs().join("noop.jsonl"))?, &noop)
+    }
+
+    fn write(&mut self, event: &Event<'_>) -> io::Result<()> {
+        let due = match event {
+            Event::CellReused { .. } => false,
+            Event::CellProgress { cell, .. } => self.running.get_mut(&cell.index).is_some_and(|running| {
+                let due = running.progress.is_none_or(|last| last.elapsed() > PROGRESS);
+                if due {
+                    running.progress = Some(clock::instant());
+                }
+                due
+            }),
+            _ => true,
+        };
+        match &mut self.files {
+            Some(files) if due => line(
+                &mut files.events,
+                &Timed {
+                    time: clock::now(),
+                    event,
+                },
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn take(&mut self, event: &Event<'_>) -> io::Result<()> {
+        if let Event::RunStarted { cells, cached, .. } = event
+            && cached < cells
+        {
+            self.begin()?;
+        }
+        self.write(event)?;
+        match event {
+            Event::WorkerStarted { worker, platform, .. } => {
+                self.platforms.insert(*worker, (*platform).clone());
+            }
+            Event::CellReused { cell, key } => self.reused.push((cell.index, *key)),
+            Event::CellStarted { cell, log, .. } => {
+                let running = Running {
+                    started: clock::now(),
+                    log: (*log).to_owned(),
+                    file: None,
+                    progress: None,
+                };
+                self.running.insert(cell.index, running);
+            }
+            Event::CellLog { cell, level, message } => self.log(*cell, *level, message)?,
+            Event::CellFinished {
+                cell,
+                key,
+                worker,
+                seconds,
+                outputs,
+                outcome,
+            } => {
+                let (started, log) = self.over(cell.index);
+                self.record(&Record::Executed {
+                    cell: cell.to_string(),
+                    key: *key,
+                    started,
+                    seconds: *seconds,
+                    platform: self.platforms.get(worker).cloned().unwrap_or_default(),
+                    outputs: outputs.to_vec(),
+                    outcome: (*outcome).clone(),
+                    log,
+                })?;
+            }
+            Event::CellFailed {
+                cell,
+                key,
+                failure,
+                seconds,
+            } => {
+                let (_, log) = self.over(cell.index);
+                self.record(&Record::Failed {
+                    cell: cell.to_string(),
+                    key: *key,
+                    seconds: *seconds,
+                    failure: (*failure).clone(),
+                    log,
+                })?;
+            }
+            Event::CellCancelled { cell } => {
+                self.over(cell.index);
+            }
+            Event::Published { path, .. } => self.restored.push((*path).to_owned()),
+            Event::RunFinished { summary } if self.files.is_some() => self.finish(summary)?,
+            Event::RunFinished { summary } if summary.is_noop() => {
+                if let Err(error) = self.note(summary) {
+                    self.unnoted = Some(StoreError::io("cannot note the run")(error));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Subscriber for Recorder<'_> {
+    fn on(&mut self, event: &Event<'_>) -> Result<(), StoreError> {
+        self.take(event).map_err(StoreError::io("cannot record the run"))
+    }
+}
+
+fn append(path: &Utf8Path) -> io::Result<fs_err::File> {
+    fs_err::OpenOptions::new().append(true).create(true).open(path)
+}
+
+/// One write a line, so that lines of several processes never mix.
+fn line(file: &mut fs_err::File, value: &impl Serialize) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec(value)?;
+    bytes.push(b'\n');
+    file.write_all(&bytes)
+}
+
+fn pretty(value: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec_pretty(value)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}

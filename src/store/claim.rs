@@ -1,0 +1,422 @@
+//! Claims: which process executes which action at this moment.
+//!
+//! A claim is a file that only one process can create, so that an action does not run twice while its owner lives; who
+//! comes second waits for the result. An owner renews its claims by touching them. A claim is void when its owner
+//! is dead, or, where that cannot be seen from here, when it was not renewed for a whole lease as measured by the
+//! observer's own clock.
+//!
+//! Correctness does not rest on claims: results are committed under names that are given once, whoever computed them.
+//! A claim that is wrongly thought void costs a double run.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::time::{Duration, Instant};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rustix::fs::{CWD, Timespec, Timestamps, UTIME_NOW};
+use serde::{Deserialize, Serialize};
+
+use super::durable::{rename_new, unique};
+use super::owner::{Liveness, Owner};
+use super::{ActionKey, Layout, StoreError};
+use crate::clock;
+
+/// A claim on which nothing was heard for this long, by an owner that cannot be seen, is void.
+pub(super) const LEASE: Duration = Duration::from_secs(60);
+/// How often an owner renews its claims.
+pub const RENEWAL: Duration = Duration::from_secs(10);
+
+/// Longest claim file that is read.
+const LONGEST: u64 = 4096;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Content {
+    owner: Owner,
+    /// Tells two claims of one owner apart.
+    nonce: String,
+}
+
+/// A right to execute an action; given up when dropped.
+#[derive(Debug)]
+pub struct Claim {
+    path: Utf8PathBuf,
+    content: Content,
+}
+
+/// The answer to a request for a claim.
+#[derive(Debug)]
+pub enum Claimed {
+    /// It is ours.
+    Ours(Claim),
+    /// Another process has it.
+    Theirs(Owner),
+}
+
+/// Requests claims, and remembers for how long those of others did not move.
+#[derive(Debug)]
+pub struct Claims {
+    folder: Utf8PathBuf,
+    tmp: Utf8PathBuf,
+    lease: Duration,
+    observed: BTreeMap<ActionKey, Observation>,
+}
+
+#[derive(Debug)]
+struct Observation {
+    content: Content,
+    modified: (i64, i64),
+    since: Instant,
+}
+
+impl Claims {
+    /// Claims of a store.
+    pub fn new(layout: &Layout) -> Self {
+        Self::with_lease(layout, LEASE)
+    }
+
+    fn with_lease(layout: &Layout, lease: Duration) -> Self {
+        Self {
+            folder: layout.claims(),
+            tmp: layout.tmp(),
+            lease,
+            observed: BTreeMap::new(),
+        }
+    }
+
+    /// Requests the claim on an action; does not wait.
+    pub fn request(&mut self, key: &ActionKey) -> Result<Claimed, StoreError> {
+        let failed = || StoreError::io("cannot claim a cell");
+        let path = self.folder.join(key.hex());
+        let unnamed = unique(&self.tmp);
+        let content = Content {
+            owner: Owner::current().clone(),
+            nonce: unnamed.file_name().unwrap_or_default().to_owned(),
+        };
+        let bytes = serde_json::to_vec(&content).map_err(|error| failed()(error.into()))?;
+        fs_err::create_dir_all(&self.folder).map_err(failed())?;
+        fs_err::create_dir_all(&self.tmp).map_err(failed())?;
+        fs_err::write(&unnamed, bytes).map_err(failed())?;
+        // Each turn ends with a claim or removes a void one; contenders can only make it turn as often as there are
+        // contenders.
+        let answer = loop {
+            match rename_new(&unnamed, &path) {
+                Ok(true) => {
+                    self.observed.remove(key);
+                    return Ok(Claimed::Ours(Claim { path, content }));
+                }
+                Ok(false) => {}
+                Err(error) => break Err(failed()(error)),
+            }
+            match self.judge(key, &path) {
+                Ok(Some(owner)) => break Ok(Claimed::Theirs(owner)),
+                Ok(None) => {}
+                Err(error) => break Err(failed()(error)),
+            }
+        };
+        remove_if_there(&unnamed).map_err(failed())?;
+        answer
+    }
+
+    /// The owner of a claim that stands; `None` where the claim is gone, perhaps because it was void and removed here.
+    fn judge(&mut self, key: &ActionKey, path: &Utf8Path) -> std::io::Result<Option<Owner>> {
+        let Some((content, modified)) = read(path)? else {
+            return Ok(None);
+        };
+        let void = match content.as_ref().map(|content| content.owner.liveness()) {
+            Some(Liveness::Alive) => false,
+            Some(Liveness::Dead) => true,
+            // A file that is no claim is one to nobody here: it is given the same time as an owner that cannot be seen.
+            Some(Liveness::Unknown) | None => self.is_overdue(key, content.as_ref(), modified),
+        };
+        if void {
+            self.observed.remove(key);
+            self.remove(path, content.as_ref())?;
+            return Ok(None);
+        }
+        Ok(Some(
+            content.map_or_else(Owner::unreadable, |content| content.owner),
+        ))
+    }
+
+    fn is_overdue(&mut self, key: &ActionKey, content: Option<&Content>, modified: (i64, i64)) -> bool {
+        let content = content.cloned().unwrap_or_else(|| Content {
+            owner: Owner::unreadable(),
+            nonce: String::new(),
+        });
+        match self.observed.get(key) {
+            Some(seen) if seen.content == content && seen.modified == modified => {
+                seen.since.elapsed() > self.lease
+            }
+            _ => {
+                self.observed.insert(
+                    *key,
+                    Observation {
+                        content,
+                        modified,
+                        since: clock::instant(),
+                    },
+                );
+                false
+            }
+        }
+    }
+
+    /// Removes a void claim. Who finds it void at the same time must not remove the claim that comes after it, so that
+    /// only the holder of a marker for this very claim removes it, and only while it is still there.
+    fn remove(&self, path: &Utf8Path, judged: Option<&Content>) -> std::io::Result<()> {
+        let nonce = judged.map_or("unreadable", |content| content.nonce.as_str());
+        let marker = Utf8PathBuf::from(format!("{path}.{nonce}"));
+        let unnamed = unique(&self.tmp);
+        fs_err::write(&unnamed, serde_json::to_vec(Owner::current())?)?;
+        if !rename_new(&unnamed, &marker)? {
+            fs_err::remove_file(unnamed)?;
+            let holder = fs_err::read(&marker)
+                .ok()
+                .and_then(|bytes| serde_json::from_slice::<Owner>(&bytes).ok());
+            if holder.is_none_or(|holder| holder.liveness() != Liveness::Alive) {
+                remove_if_there(&marker)?;
+            }
+            return Ok(());
+        }
+        let found = read(path)?.map(|(content, _)| content);
+        if found.as_ref().is_some_and(|found| found.as_ref() == judged) {
+            remove_if_there(path)?;
+        }
+        remove_if_there(&marker)
+    }
+}
+
+fn remove_if_there(path: &Utf8Path) -> std::io::Result<()> {
+    match fs_err::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+impl Claim {
+    /// Says that the owner still lives.
+    pub fn renew(&self) -> Result<(), StoreError> {
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: UTIME_NOW,
+        };
+        let times = Timestamps {
+            last_access: now,
+            last_modification: now,
+        };
+        rustix::fs::utimensat(CWD, self.path.as_std_path(), &times, rustix::fs::AtFlags::empty())
+            .map_err(|error| StoreError::io("cannot renew a claim")(error.into()))
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // Where it was taken from us because we were thought dead, the claim there is another's. A claim that cannot
+        // be removed is void as soon as this process has ended.
+        if let Ok(Some((Some(content), _))) = read(&self.path)
+            && content == self.content
+        {
+            fs_err::remove_file(&self.path).ok();
+        }
+    }
+}
+
+/// Claims of a store that stand at this moment, by action: for people, not for decisions.
+pub fn standing(layout: &Layout) -> Result<Vec<(ActionKey, Owner)>, StoreError> {
+    let failed = || StoreError::io("cannot read the claims");
+    let entries = match fs_err::read_dir(layout.claims()) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed()(error)),
+    };
+    let mut standing = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(failed())?;
+        let Some(key) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let path = layout.claims().join(entry.file_name().to_string_lossy().as_ref());
+        if let Some((Some(content), _)) = read(&path).map_err(failed())?
+            && content.owner.liveness() != Liveness::Dead
+        {
+            standing.push((key, content.owner));
+        }
+    }
+    standing.sort_by_key(|(key, _)| *key);
+    Ok(standing)
+}
+
+/// A claim file's content, where it is one, and when it was last renewed; `None` where there is no file.
+#[expect(
+    clippy::type_complexity,
+    reason = "absence, unreadable content and time are three different things"
+)]
+fn read(path: &Utf8Path) -> std::io::Result<Option<(Option<Content>, (i64, i64))>> {
+    use std::os::unix::fs::MetadataExt;
+
+    let metadata = match fs_err::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let modified = (metadata.mtime(), metadata.mtime_nsec());
+    if !metadata.is_file() || metadata.len() > LONGEST {
+        return Ok(Some((None, modified)));
+    }
+    match fs_err::read(path) {
+        Ok(bytes) => {
+            let content = serde_json::from_slice::<Content>(&bytes).ok();
+            // It becomes part of a file's name.
+            let plain = |content: &Content| {
+                !content.nonce.is_empty()
+                    && content
+                        .nonce
+                        .bytes()
+                        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            };
+            Ok(Some((content.filter(plain), modified)))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::owner::tests::{dead, elsewhere};
+    use super::super::result::tests::action;
+    use super::*;
+
+    struct Fixture {
+        _folder: tempfile::TempDir,
+        layout: Layout,
+        key: ActionKey,
+    }
+
+    fn fixture() -> Fixture {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::new(Utf8Path::from_path(folder.path()).unwrap());
+        Fixture {
+            _folder: folder,
+            layout,
+            key: action(1).key(),
+        }
+    }
+
+    impl Fixture {
+        fn plant(&self, owner: Owner) {
+            let content = Content {
+                owner,
+                nonce: "planted".into(),
+            };
+            fs_err::create_dir_all(self.layout.claims()).unwrap();
+            let path = self.layout.claims().join(self.key.hex());
+            fs_err::write(path, serde_json::to_vec(&content).unwrap()).unwrap();
+        }
+
+        fn request(&self) -> Claimed {
+            Claims::new(&self.layout).request(&self.key).unwrap()
+        }
+
+        fn files(&self) -> usize {
+            let count = |folder: Utf8PathBuf| fs_err::read_dir(folder).map_or(0, Iterator::count);
+            count(self.layout.claims()) + count(self.layout.tmp())
+        }
+    }
+
+    #[test]
+    fn a_claim_is_given_once_until_it_is_given_up() {
+        let fixture = fixture();
+        let Claimed::Ours(claim) = fixture.request() else {
+            panic!("nobody else is there")
+        };
+        claim.renew().unwrap();
+        let Claimed::Theirs(owner) = fixture.request() else {
+            panic!("it is taken")
+        };
+        assert_eq!(owner, *Owner::current());
+        assert_eq!(
+            standing(&fixture.layout).unwrap(),
+            [(fixture.key, Owner::current().clone())]
+        );
+        assert_eq!(fixture.files(), 1);
+        drop(claim);
+        assert_eq!(fixture.files(), 0);
+        assert!(matches!(fixture.request(), Claimed::Ours(_)));
+    }
+
+    #[test]
+    fn a_dead_owner_is_superseded_at_once() {
+        let fixture = fixture();
+        fixture.plant(dead());
+        assert!(standing(&fixture.layout).unwrap().is_empty());
+        let claimed = fixture.request();
+        assert!(matches!(claimed, Claimed::Ours(_)));
+        assert_eq!(fixture.files(), 1);
+    }
+
+    #[test]
+    fn an_owner_elsewhere_is_superseded_after_a_lease_without_renewal() {
+        let fixture = fixture();
+        fixture.plant(elsewhere());
+        let mut patient = Claims::new(&fixture.layout);
+        for _ in 0..3 {
+            assert!(matches!(
+                patient.request(&fixture.key).unwrap(),
+                Claimed::Theirs(_)
+            ));
+        }
+        let mut claims = Claims::with_lease(&fixture.layout, Duration::ZERO);
+        assert!(matches!(
+            claims.request(&fixture.key).unwrap(),
+            Claimed::Theirs(_)
+        ));
+        fixture.plant(elsewhere());
+        assert!(
+            matches!(claims.request(&fixture.key).unwrap(), Claimed::Theirs(_)),
+            "it was renewed"
+        );
+        assert!(matches!(claims.request(&fixture.key).unwrap(), Claimed::Ours(_)));
+    }
+
+    #[test]
+    fn a_file_that_is_no_claim_holds_nobody_up_for_ever() {
+        let fixture = fixture();
+        fs_err::create_dir_all(fixture.layout.claims()).unwrap();
+        fs_err::write(fixture.layout.claims().join(fixture.key.hex()), "{").unwrap();
+        let mut claims = Claims::with_lease(&fixture.layout, Duration::ZERO);
+        assert!(matches!(
+            claims.request(&fixture.key).unwrap(),
+            Claimed::Theirs(_)
+        ));
+        assert!(matches!(claims.request(&fixture.key).unwrap(), Claimed::Ours(_)));
+    }
+
+    #[test]
+    fn an_owner_that_was_superseded_does_not_remove_its_successor() {
+        let fixture = fixture();
+        let Claimed::Ours(claim) = fixture.request() else {
+            panic!("nobody else is there")
+        };
+        fixture.plant(elsewhere());
+        drop(claim);
+        assert_eq!(fixture.files(), 1);
+    }
+
+    #[test]
+    fn of_many_contenders_for_a_void_claim_one_gets_it() {
+        for _ in 0..20 {
+            let fixture = fixture();
+            fixture.plant(dead());
+            let won: Vec<Claimed> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| fixture.request())).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            let ours = won
+                .iter()
+                .filter(|claimed| matches!(claimed, Claimed::Ours(_)))
+                .count();
+            assert_eq!(ours, 1);
+        }
+    }
+}

@@ -1,0 +1,369 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use provenir_api::Digest;
+use provenir_api::port::OutputPort;
+use provenir_api::protocol::OutputArtifact;
+use serde::{Deserialize, Serialize};
+
+use super::durable::{make_folder, rename_new, sync, unique};
+use super::lookup::{is_intact, stat};
+use super::result::ActionResult;
+use super::row::Row;
+use super::{Action, ActionKey, Artifact, Committed, Store, StoreError};
+
+/// Outputs of a cell in its scratch folder, ready to be committed.
+#[derive(Debug)]
+pub struct Staged {
+    result: ActionResult,
+    /// Where each output's bytes are.
+    files: Vec<Utf8PathBuf>,
+}
+
+/// A cell's result, committed.
+#[derive(Debug)]
+pub struct Commit {
+    /// What counts from now on: this execution's outputs, or those of the one that was first.
+    pub committed: Committed,
+    /// How it relates to what the store had.
+    pub outcome: Outcome,
+}
+
+/// How a result relates to what the store had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The store had no result of the action.
+    New,
+    /// The store had the same.
+    Same,
+    /// The store had another, which stays; this one is kept beside it.
+    Diverged {
+        /// The first output port at which they differ.
+        port: String,
+    },
+    /// The store had another, whose artifacts are gone; this one takes its place and the other is kept beside it.
+    Replaced {
+        /// The first output port at which they differ.
+        port: String,
+    },
+}
+
+impl Staged {
+    /// Checks that a scratch folder holds what a worker announced and a kind declares. With `volatile`, what the cell
+    /// took was not repeatable, and so is nothing that it gives.
+    pub fn check(
+        action: Action,
+        ports: &[OutputPort],
+        outputs: Vec<OutputArtifact>,
+        volatile: bool,
+        scratch: &Utf8Path,
+        platform: BTreeMap<String, String>,
+    ) -> Result<Self, StoreError> {
+        let wrong = |reason: String| Err(StoreError::Outputs(reason));
+        if outputs.len() != ports.len() {
+            return wrong(format!(
+                "{} outputs where {} are declared",
+                outputs.len(),
+                ports.len()
+            ));
+        }
+        let mut artifacts = Vec::with_capacity(ports.len());
+        let mut files = Vec::with_capacity(ports.len());
+        for port in ports {
+            let Some(output) = outputs.iter().find(|output| output.port == port.name) else {
+                return wrong(format!("the output `{}` is missing", port.name));
+            };
+            if output.extension != port.content.extension() {
+                return wrong(format!(
+                    "the output `{}` is a .{} file",
+                    port.name, output.extension
+                ));
+            }
+            if output.path.parent() != Some(scratch) || output.path.file_name().is_none() {
+                return wrong(format!("`{}` is not in the cell's scratch folder", output.path));
+            }
+            let metadata =
+                fs_err::symlink_metadata(&output.path).map_err(StoreError::io("cannot read an output"))?;
+            if !metadata.is_file() || metadata.len() != output.size {
+                return wrong(format!(
+                    "`{}` is not a file of {} bytes",
+                    output.path, output.size
+                ));
+            }
+            artifacts.push(Artifact {
+                port: output.port.clone(),
+                content: output.content,
+                object: output.object,
+                size: output.size,
+                rows: output.rows,
+                extension: output.extension.clone(),
+                volatile: volatile || port.volatile,
+            });
+            files.push(output.path.clone());
+        }
+        let key = action.key();
+        Ok(Self {
+            result: ActionResult::new(key, action, platform, artifacts),
+            files,
+        })
+    }
+
+    /// The action's key.
+    pub fn key(&self) -> ActionKey {
+        self.result.key
+    }
+}
+
+/// A cell on its way through a commit.
+struct Item {
+    staged: Staged,
+    /// The result that the store had before.
+    existing: Option<ActionResult>,
+    /// Whether the artifacts of that result are all there.
+    existing_is_whole: bool,
+    /// The result file that waits for its name.
+    unnamed: Utf8PathBuf,
+    outcome: Result<Option<Outcome>, StoreError>,
+}
+
+impl Item {
+    fn is_open(&self) -> bool {
+        matches!(self.outcome, Ok(None))
+    }
+
+    /// Goes on with an item that has neither failed nor is done.
+    fn step(&mut self, step: impl FnOnce(&mut Self) -> Result<Option<Outcome>, StoreError>) {
+        if self.is_open() {
+            self.outcome = step(self);
+        }
+    }
+}
+
+impl Store {
+    /// Commits the outputs of any number of cells, with as few waits for the disk as for one: whoever finds a result
+    /// afterwards finds its artifacts, even after a power cut. Fails for each cell on its own, and leaves of a cell
+    /// that failed nothing under a final name but possibly objects that no result names.
+    pub fn commit(&self, batch: Vec<Staged>) -> Vec<Result<Commit, StoreError>> {
+        let mut items: Vec<Item> = batch.into_iter().map(|staged| self.begin(staged)).collect();
+        let mut folders = BTreeSet::new();
+        self.sync_outputs(&mut items);
+        for item in &mut items {
+            item.step(|item| self.name_objects(item, &mut folders).map(|()| None));
+        }
+        for item in &mut items {
+            item.step(|item| {
+                let bytes = item.staged.result.encode()?;
+                fs_err::write(&item.unnamed, bytes).map_err(StoreError::io("cannot write a result"))?;
+                Ok(None)
+            });
+        }
+        self.sync_results(&mut items, &folders);
+        folders.clear();
+        for item in &mut items {
+            item.step(|item| self.name_result(item, &mut folders).map(Some));
+        }
+        if let Err(error) = sync(self.layout().root(), &[], &folders) {
+            for item in &mut items {
+                item.outcome = Err(StoreError::io("cannot make results durable")(again(&error)));
+            }
+        }
+        items.into_iter().map(|item| self.finish(item)).collect()
+    }
+
+    fn begin(&self, staged: Staged) -> Item {
+        let key = staged.key();
+        let mut item = Item {
+            unnamed: unique(&self.layout().tmp()),
+            staged,
+            existing: None,
+            existing_is_whole: false,
+            outcome: Ok(None),
+        };
+        item.step(|item| {
+            item.existing = match ActionResult::read(&self.layout().result(&key), &key) {
+                // What cannot be understood is worth nothing, and is replaced.
+                Err(StoreError::Malformed { .. }) => None,
+                other => other?,
+            };
+            let Some(existing) = &item.existing else {
+                return Ok(None);
+            };
+            item.existing_is_whole = self.is_whole(existing)?;
+            let same = item.existing_is_whole && existing.agrees_with(&item.staged.result);
+            Ok(same.then_some(Outcome::Same))
+        });
+        item
+    }
+
+    fn is_whole(&self, result: &ActionResult) -> Result<bool, StoreError> {
+        for artifact in &result.outputs {
+            let found = stat(&self.layout().object(&artifact.object))?;
+            if found.is_none_or(|found| found.size != artifact.size) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes outputs read-only and durable.
+    fn sync_outputs(&self, items: &mut [Item]) {
+        for item in &mut *items {
+            item.step(|item| {
+                for file in &item.staged.files {
+                    fs_err::set_permissions(file, std::fs::Permissions::from_mode(0o444))
+                        .map_err(StoreError::io("cannot make an output read-only"))?;
+                }
+                Ok(None)
+            });
+        }
+        let open = items.iter().filter(|item| item.is_open());
+        let files: Vec<&Utf8Path> = open
+            .flat_map(|item| item.staged.files.iter())
+            .map(Utf8PathBuf::as_path)
+            .collect();
+        let synced = sync(self.layout().root(), &files, &BTreeSet::new());
+        fail_all(items, synced, "cannot make outputs durable");
+    }
+
+    fn name_objects(&self, item: &Item, folders: &mut BTreeSet<Utf8PathBuf>) -> Result<(), StoreError> {
+        let failed = || StoreError::io("cannot store an object");
+        for (artifact, file) in item.staged.result.outputs.iter().zip(&item.staged.files) {
+            let path = self.layout().object(&artifact.object);
+            let folder = folder_of(&path);
+            make_folder(folder, folders).map_err(failed())?;
+            folders.insert(folder.to_owned());
+            if !rename_new(file, &path).map_err(failed())? {
+                // An object of that name has these bytes, unless somebody changed it.
+                if !is_intact(&path, artifact)? {
+                    fs_err::rename(file, &path).map_err(failed())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn sync_results(&self, items: &mut [Item], folders: &BTreeSet<Utf8PathBuf>) {
+        let open = items.iter().filter(|item| item.is_open());
+        let files: Vec<&Utf8Path> = open.map(|item| item.unnamed.as_path()).collect();
+        let synced = sync(self.layout().root(), &files, folders);
+        fail_all(items, synced, "cannot make results durable");
+    }
+
+    fn name_result(&self, item: &Item, folders: &mut BTreeSet<Utf8PathBuf>) -> Result<Outcome, StoreError> {
+        let failed = || StoreError::io("cannot store a result");
+        let key = item.staged.key();
+        let path = self.layout().result(&key);
+        let folder = folder_of(&path);
+        make_folder(folder, folders).map_err(failed())?;
+        folders.insert(folder.to_owned());
+        if item.existing.is_none() && rename_new(&item.unnamed, &path).map_err(failed())? {
+            return Ok(Outcome::New);
+        }
+        // There is one: from before, or from another process in the meantime.
+        let existing = match ActionResult::read(&path, &key) {
+            Err(StoreError::Malformed { .. }) => None,
+            other => other?,
+        };
+        let Some(existing) = existing else {
+            fs_err::rename(&item.unnamed, &path).map_err(failed())?;
+            return Ok(Outcome::New);
+        };
+        let difference = existing.first_difference(&item.staged.result).map(str::to_owned);
+        let whole = self.is_whole(&existing)?;
+        match (difference, whole) {
+            (None, true) => Ok(Outcome::Same),
+            (None, false) => {
+                fs_err::rename(&item.unnamed, &path).map_err(failed())?;
+                Ok(Outcome::Same)
+            }
+            (Some(port), true) => {
+                let second = self.layout().divergence(&key, &digest_of(&item.staged.result)?);
+                fs_err::rename(&item.unnamed, second).map_err(failed())?;
+                Ok(Outcome::Diverged { port })
+            }
+            (Some(port), false) => {
+                let first = self.layout().divergence(&key, &digest_of(&existing)?);
+                super::durable::replace(&self.layout().tmp(), &first, &existing.encode()?)
+                    .map_err(failed())?;
+                fs_err::rename(&item.unnamed, &path).map_err(failed())?;
+                Ok(Outcome::Replaced { port })
+            }
+        }
+    }
+
+    fn finish(&self, item: Item) -> Result<Commit, StoreError> {
+        // Whatever was not given a name is not needed any more.
+        fs_err::remove_file(&item.unnamed).ok();
+        let key = item.staged.key();
+        let Some(outcome) = item.outcome? else {
+            return Err(StoreError::Outputs(
+                "a commit ended without an outcome".to_owned(),
+            ));
+        };
+        let path = self.layout().result(&key);
+        let stamp = stat(&path)?;
+        let outputs = match (&outcome, item.existing) {
+            (Outcome::New | Outcome::Replaced { .. }, _) => item.staged.result.outputs,
+            (Outcome::Same | Outcome::Diverged { .. }, Some(existing)) if item.existing_is_whole => {
+                existing.outputs
+            }
+            // The result came, or came back to life, while this one was on its way.
+            _ => ActionResult::read(&path, &key)?.map_or(item.staged.result.outputs, |result| result.outputs),
+        };
+        let outputs: Arc<[Artifact]> = outputs.into();
+        let mut objects = Vec::with_capacity(outputs.len());
+        for artifact in outputs.iter() {
+            let found = stat(&self.layout().object(&artifact.object))?;
+            objects.push(found.ok_or(StoreError::Missing {
+                object: artifact.object,
+            })?);
+        }
+        if let Some(result) = stamp {
+            let row = Row {
+                result,
+                objects,
+                outputs: Arc::clone(&outputs),
+            };
+            self.index().remember_result(key, &row);
+        }
+        let partial = self.layout().partial(&key);
+        match fs_err::remove_dir_all(partial) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(StoreError::io("cannot remove the checkpoints of a finished cell")(error));
+            }
+            _ => {}
+        }
+        Ok(Commit {
+            committed: Committed { key, outputs },
+            outcome,
+        })
+    }
+}
+
+fn fail_all(items: &mut [Item], synced: io::Result<()>, action: &'static str) {
+    if let Err(error) = synced {
+        for item in items {
+            item.step(|_| Err(StoreError::io(action)(again(&error))));
+        }
+    }
+}
+
+/// The same error once more; the operating system's own cannot be cloned.
+fn again(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), error.to_string())
+}
+
+fn folder_of(path: &Utf8Path) -> &Utf8Path {
+    path.parent().unwrap_or(path)
+}
+
+fn digest_of(result: &ActionResult) -> Result<Digest, StoreError> {
+    Ok(Digest::of(&result.encode()?))
+}
+
+#[cfg(test)]
+mod tests;

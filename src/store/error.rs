@@ -1,0 +1,97 @@
+use std::io;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use provenir_api::Digest;
+
+/// What went wrong with the store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The operating system refused something; its message names the path.
+    #[error("{action}: {source}")]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// The operating system's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// A file of the store cannot be understood.
+    #[error("`{path}` is not a {what}: {reason}")]
+    Malformed {
+        /// The file.
+        path: Utf8PathBuf,
+        /// What it should be.
+        what: &'static str,
+        /// Why it is not.
+        reason: String,
+    },
+    /// A file was written by a newer version.
+    #[error("`{path}` has format {found}; this version of Provenir reads up to {known}")]
+    Newer {
+        /// The file.
+        path: Utf8PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest format known here.
+        known: u32,
+    },
+    /// An object's bytes are not what its name says.
+    #[error("object {} is damaged: its bytes are not those it was stored with", object.short())]
+    Damaged {
+        /// The object.
+        object: Digest,
+    },
+    /// An object that was expected is not there.
+    #[error("object {} is missing from the store", object.short())]
+    Missing {
+        /// The object.
+        object: Digest,
+    },
+    /// A worker handed over something that is not what it announced.
+    #[error("the outputs of a cell are not what its worker announced: {0}")]
+    Outputs(String),
+    /// A folder stands where a copy of an output should be published.
+    #[error("cannot publish as `{path}`: a folder has that name")]
+    FolderInTheWay {
+        /// The folder.
+        path: Utf8PathBuf,
+    },
+}
+
+impl StoreError {
+    pub(crate) fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { action, source }
+    }
+
+    pub(crate) fn malformed(path: &Utf8Path, what: &'static str, reason: impl ToString) -> Self {
+        Self::Malformed {
+            path: path.to_owned(),
+            what,
+            reason: reason.to_string(),
+        }
+    }
+
+    /// What to do next, where that is known.
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::Io { source, .. } => match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    Some("free some space and run again: everything that finished is kept")
+                }
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                    Some("make the store writable, or choose another with `--cache` or PROVENIR_CACHE")
+                }
+                _ => None,
+            },
+            Self::Malformed { .. } => {
+                Some("remove the file: what it holds is computed again when it is needed")
+            }
+            Self::Newer { .. } => Some("use the newer version, or another store (`--cache`)"),
+            Self::Damaged { .. } | Self::Missing { .. } => {
+                Some("run the pipeline that made it: what is damaged or missing is computed again")
+            }
+            Self::Outputs(_) => None,
+            Self::FolderInTheWay { .. } => Some("move the folder away, or publish under another name"),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+use super::super::result::tests::{action, artifact};
+use super::*;
+
+struct Fixture {
+    _folder: tempfile::TempDir,
+    store: Store,
+    path: Utf8PathBuf,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(folder.path()).unwrap();
+        let store = Store::create(root.join("cache")).unwrap();
+        let path = root.join("figures/figure.txt");
+        Self {
+            _folder: folder,
+            store,
+            path,
+        }
+    }
+
+    fn artifact(&self, text: &str) -> Artifact {
+        let artifact = artifact("out", text.as_bytes());
+        let object = self.store.layout().object(&artifact.object);
+        fs_err::create_dir_all(object.parent().unwrap()).unwrap();
+        fs_err::write(object, text).unwrap();
+        artifact
+    }
+
+    fn publish(&self, text: &str) -> Result<Copied, StoreError> {
+        Ok(self.publish_and_keep(text)?.0)
+    }
+
+    fn publish_and_keep(&self, text: &str) -> Result<(Copied, Option<Utf8PathBuf>), StoreError> {
+        self.store
+            .publish(&self.path, &self.artifact(text), action(1).key(), "figure")
+    }
+
+    fn read(&self) -> String {
+        fs_err::read_to_string(&self.path).unwrap()
+    }
+}
+
+#[test]
+fn a_copy_is_made_left_alone_updated_and_restored() {
+    let fixture = Fixture::new();
+    assert_eq!(fixture.publish("one").unwrap(), Copied::New);
+    assert_eq!(fixture.read(), "one");
+    assert_eq!(fixture.publish("one").unwrap(), Copied::Unchanged);
+    assert_eq!(fixture.publish("two").unwrap(), Copied::Updated);
+    assert_eq!(fixture.read(), "two");
+    fs_err::remove_file(&fixture.path).unwrap();
+    assert_eq!(fixture.publish("two").unwrap(), Copied::RestoredMissing);
+    fs_err::write(&fixture.path, "altered").unwrap();
+    assert_eq!(fixture.publish("two").unwrap(), Copied::RestoredAltered);
+    assert_eq!(fixture.read(), "two");
+    assert_eq!(
+        fs_err::read_dir(fixture.path.parent().unwrap()).unwrap().count(),
+        1
+    );
+}
+
+#[test]
+fn a_file_of_somebody_else_is_never_overwritten() {
+    let fixture = Fixture::new();
+    let folder = fixture.path.parent().unwrap();
+    fs_err::create_dir_all(folder).unwrap();
+    for (text, name) in [("precious", "figure.txt.orig"), ("too", "figure.txt.orig-2")] {
+        fs_err::write(&fixture.path, text).unwrap();
+        let kept = folder.join(name);
+        assert_eq!(
+            fixture.publish_and_keep("one").unwrap(),
+            (Copied::Displaced, Some(kept.clone()))
+        );
+        assert_eq!(fs_err::read_to_string(kept).unwrap(), text);
+        assert_eq!(fixture.read(), "one");
+        fs_err::remove_dir_all(fixture.store.layout().published()).unwrap();
+    }
+    fs_err::remove_file(&fixture.path).unwrap();
+    std::os::unix::fs::symlink("elsewhere", &fixture.path).unwrap();
+    assert_eq!(fixture.publish("one").unwrap(), Copied::Displaced);
+    fs_err::remove_file(&fixture.path).unwrap();
+    fs_err::create_dir(&fixture.path).unwrap();
+    assert!(matches!(
+        fixture.publish("one"),
+        Err(StoreError::FolderInTheWay { .. })
+    ));
+}
+
+#[test]
+fn a_copy_is_known_by_its_bytes_where_nothing_is_remembered_of_it() {
+    let fixture = Fixture::new();
+    fixture.publish("one").unwrap();
+    fs_err::remove_dir_all(fixture.store.layout().published()).unwrap();
+    assert_eq!(fixture.publish("one").unwrap(), Copied::Unchanged);
+    assert_eq!(fixture.publish("one").unwrap(), Copied::Unchanged);
+    fs_err::remove_dir_all(fixture.store.layout().published()).unwrap();
+    assert_eq!(fixture.publish("two").unwrap(), Copied::Updated);
+}
+
+#[test]
+fn a_damaged_object_is_not_published() {
+    let fixture = Fixture::new();
+    fixture.publish("one").unwrap();
+    let artifact = fixture.artifact("two");
+    fs_err::write(fixture.store.layout().object(&artifact.object), "2wo").unwrap();
+    let published = fixture
+        .store
+        .publish(&fixture.path, &artifact, action(1).key(), "figure");
+    assert!(matches!(published, Err(StoreError::Damaged { .. })));
+    assert_eq!(fixture.read(), "one");
+    fs_err::remove_file(fixture.store.layout().object(&artifact.object)).unwrap();
+    let published = fixture
+        .store
+        .publish(&fixture.path, &artifact, action(1).key(), "figure");
+    assert!(matches!(published, Err(StoreError::Missing { .. })));
+}

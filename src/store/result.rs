@@ -1,0 +1,207 @@
+use std::collections::BTreeMap;
+
+use camino::Utf8Path;
+use provenir_api::Digest;
+use serde::{Deserialize, Serialize};
+
+use super::{Action, ActionKey, StoreError};
+
+/// Format of a result file. 1 - the first.
+const FORMAT: u32 = 1;
+
+/// Longest result file that is read: a cell that gathers a hundred thousand artifacts needs about 20 MB.
+const LONGEST: u64 = 256 << 20;
+
+/// An immutable table or file in the store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Artifact {
+    /// The output port that gave it.
+    pub port: String,
+    /// Digest of its values: what it is.
+    pub content: Digest,
+    /// Digest of its bytes: where it is.
+    pub object: Digest,
+    /// Length in bytes.
+    pub size: u64,
+    /// Number of rows, for a table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
+    /// `parquet`, or the extension of a file.
+    pub extension: String,
+    /// True but not repeatable: left out of comparisons.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub volatile: bool,
+}
+
+/// What an action gave: the content of a result file. It knows neither clock nor host, so that stores can be shared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ActionResult {
+    /// [`FORMAT`] of the file.
+    format: u32,
+    /// The action's key.
+    pub key: ActionKey,
+    /// The action: the key's fields, so that it can be said later what differs between two.
+    pub action: Action,
+    /// The numeric platform that it was computed on.
+    pub platform: BTreeMap<String, String>,
+    /// One for each output port of the kind, in its order.
+    pub outputs: Vec<Artifact>,
+}
+
+/// The part of every format of a result file that says which it is.
+#[derive(Deserialize)]
+struct Version {
+    format: u32,
+}
+
+impl ActionResult {
+    pub(super) fn new(
+        key: ActionKey,
+        action: Action,
+        platform: BTreeMap<String, String>,
+        outputs: Vec<Artifact>,
+    ) -> Self {
+        Self {
+            format: FORMAT,
+            key,
+            action,
+            platform,
+            outputs,
+        }
+    }
+
+    /// Whether two results agree in everything that is repeatable.
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        self.first_difference(other).is_none()
+    }
+
+    /// The first output port at which two results differ, volatile ones left out.
+    pub fn first_difference(&self, other: &Self) -> Option<&str> {
+        let differs = |artifact: &&Artifact| {
+            let counterpart = other.outputs.iter().find(|other| other.port == artifact.port);
+            !artifact.volatile && counterpart.is_none_or(|other| other.content != artifact.content)
+        };
+        Some(self.outputs.iter().find(differs)?.port.as_str())
+    }
+
+    pub(super) fn encode(&self) -> Result<Vec<u8>, StoreError> {
+        let mut bytes = serde_json::to_vec_pretty(self)
+            .map_err(|error| StoreError::Outputs(format!("cannot be written down: {error}")))?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+
+    /// Reads the result of `key`; `None` where there is no such file.
+    pub(super) fn read(path: &Utf8Path, key: &ActionKey) -> Result<Option<Self>, StoreError> {
+        const WHAT: &str = "result";
+        let failed = || StoreError::io("cannot read a result");
+        let malformed = |reason: &dyn ToString| StoreError::malformed(path, WHAT, reason.to_string());
+        let metadata = match fs_err::metadata(path) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed()(error)),
+        };
+        if metadata.len() > LONGEST {
+            return Err(malformed(&format!("it holds {} bytes", metadata.len())));
+        }
+        let bytes = fs_err::read(path).map_err(failed())?;
+        let version: Version = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
+        if version.format > FORMAT {
+            return Err(StoreError::Newer {
+                path: path.to_owned(),
+                found: version.format,
+                known: FORMAT,
+            });
+        }
+        let result: Self = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
+        if result.key != *key || result.action.key() != *key {
+            return Err(malformed(&"its name is not the key of its action"));
+        }
+        Ok(Some(result))
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    pub(crate) fn artifact(port: &str, bytes: &[u8]) -> Artifact {
+        Artifact {
+            port: port.into(),
+            content: Digest::of(&[b"content", bytes].concat()),
+            object: Digest::of(bytes),
+            size: bytes.len() as u64,
+            rows: None,
+            extension: "txt".into(),
+            volatile: false,
+        }
+    }
+
+    pub(crate) fn action(number: u64) -> Action {
+        Action {
+            kind: "noop".into(),
+            revisions: BTreeMap::from([("noop".into(), 1)]),
+            parameters: json!({ "number": number }),
+            sources: BTreeMap::new(),
+            inputs: Vec::new(),
+            platform: None,
+        }
+    }
+
+    fn result(outputs: Vec<Artifact>) -> ActionResult {
+        let action = action(1);
+        ActionResult::new(action.key(), action, BTreeMap::new(), outputs)
+    }
+
+    #[test]
+    fn volatile_outputs_do_not_count_as_differences() {
+        let mut timing = artifact("timing", b"1");
+        timing.volatile = true;
+        let mut other_timing = artifact("timing", b"2");
+        other_timing.volatile = true;
+        let left = result(vec![artifact("out", b"a"), timing]);
+        assert!(left.agrees_with(&result(vec![artifact("out", b"a"), other_timing.clone()])));
+        assert_eq!(
+            left.first_difference(&result(vec![artifact("out", b"b"), other_timing])),
+            Some("out")
+        );
+    }
+
+    #[test]
+    fn a_file_is_read_only_under_its_own_key_and_in_a_known_format() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Utf8Path::from_path(folder.path()).unwrap().join("result.json");
+        let written = result(vec![artifact("out", b"a")]);
+        assert_eq!(ActionResult::read(&path, &written.key).unwrap(), None);
+        fs_err::write(&path, written.encode().unwrap()).unwrap();
+        assert_eq!(
+            ActionResult::read(&path, &written.key).unwrap(),
+            Some(written.clone())
+        );
+        assert!(matches!(
+            ActionResult::read(&path, &action(2).key()),
+            Err(StoreError::Malformed { .. })
+        ));
+        let mut newer = written.clone();
+        newer.format = 2;
+        fs_err::write(&path, newer.encode().unwrap()).unwrap();
+        assert!(matches!(
+            ActionResult::read(&path, &written.key),
+            Err(StoreError::Newer {
+                found: 2,
+                known: 1,
+                ..
+            })
+        ));
+        let whole = written.encode().unwrap();
+        for length in 0..whole.len() - 2 {
+            fs_err::write(&path, &whole[..length]).unwrap();
+            assert!(matches!(
+                ActionResult::read(&path, &written.key),
+                Err(StoreError::Malformed { .. })
+            ));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+use std::io::ErrorKind;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::claim::LEASE;
+use super::durable::unique;
+use super::durable::write_new;
+use super::owner::{Liveness, Owner};
+use super::stamp::Stamp;
+use super::{Layout, StoreError};
+use crate::clock;
+
+/// A folder below `tmp/` that belongs to this process; removed when dropped, and by any later run where the process
+/// did not come to that.
+#[derive(Debug)]
+pub struct Workspace {
+    path: Utf8PathBuf,
+}
+
+const OWNER: &str = "owner.json";
+
+impl Workspace {
+    /// Makes a workspace.
+    pub fn create(layout: &Layout) -> Result<Self, StoreError> {
+        let failed = || StoreError::io("cannot make a folder for temporary files");
+        fs_err::create_dir_all(layout.tmp()).map_err(failed())?;
+        let path = unique(&layout.tmp());
+        fs_err::create_dir(&path).map_err(failed())?;
+        let bytes = serde_json::to_vec(Owner::current()).map_err(|error| failed()(error.into()))?;
+        write_new(&path.join(OWNER), &bytes).map_err(failed())?;
+        Ok(Self { path })
+    }
+
+    /// A new, empty folder.
+    pub fn folder(&self) -> Result<Utf8PathBuf, StoreError> {
+        let folder = unique(&self.path);
+        fs_err::create_dir(&folder).map_err(StoreError::io("cannot make a folder for a cell's outputs"))?;
+        Ok(folder)
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        // What is left is removed by the next run.
+        fs_err::remove_dir_all(&self.path).ok();
+    }
+}
+
+/// Removes what dead processes left below `tmp/`.
+pub fn sweep(layout: &Layout) -> Result<(), StoreError> {
+    let failed = || StoreError::io("cannot clear away temporary files");
+    let entries = match fs_err::read_dir(layout.tmp()) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed()(error)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(failed())?;
+        let Ok(path) = Utf8PathBuf::from_path_buf(entry.path()) else {
+            continue;
+        };
+        if is_abandoned(&path) {
+            let removed = if path.is_dir() {
+                fs_err::remove_dir_all(&path)
+            } else {
+                fs_err::remove_file(&path)
+            };
+            match removed {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed()(error)),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether the owner of something below `tmp/` is dead. Single files carry no owner: they live for an instant, so that
+/// their age decides; so does the age of a workspace whose owner cannot be seen from here.
+fn is_abandoned(path: &Utf8Path) -> bool {
+    let Ok(metadata) = fs_err::symlink_metadata(path) else {
+        return false;
+    };
+    if metadata.is_dir() {
+        let owner: Option<Owner> = fs_err::read(path.join(OWNER))
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        match owner.map(|owner| owner.liveness()) {
+            Some(Liveness::Alive) => return false,
+            Some(Liveness::Dead) => return true,
+            Some(Liveness::Unknown) | None => {}
+        }
+    }
+    const OLD: u32 = 60 * 24;
+    clock::age(i128::from(Stamp::of(&metadata).modified)) > LEASE * OLD
+}
