@@ -122,9 +122,9 @@ mod tests {
         }
     }
 
-    fn chunk(name: &[u8; 4], data: &[u8]) -> Vec<u8> {
+    fn chunk(name: [u8; 4], data: &[u8]) -> Vec<u8> {
         let length = u32::try_from(data.len()).unwrap().to_be_bytes();
-        [&length[..], name, data, &[0; 4]].concat()
+        [&length[..], &name, data, &[0; 4]].concat()
     }
 
     fn png() -> Vec<u8> {
@@ -132,9 +132,9 @@ mod tests {
         let other = b"comment\0\0\0\0\0provenir";
         [
             PNG_SIGNATURE,
-            &chunk(b"IHDR", &[0; 13]),
-            &chunk(b"iTXt", other),
-            &chunk(b"iTXt", &text),
+            &chunk(*b"IHDR", &[0; 13]),
+            &chunk(*b"iTXt", other),
+            &chunk(*b"iTXt", &text),
         ]
         .concat()
     }

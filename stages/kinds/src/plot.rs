@@ -20,6 +20,9 @@ pub use choice::{Names, Values};
 /// The column that says which member of a union a row comes from.
 pub const SOURCE: &str = "source";
 
+/// How many pixels the PNG may have.
+pub const MOST_PIXELS: u32 = 50_000_000;
+
 /// Parameters of `plot`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -41,7 +44,7 @@ pub struct PlotParameters {
     #[serde(default)]
     #[schemars(length(min = 1))]
     pub rows: Option<String>,
-    /// Which rows are drawn: for each column named, the value or the values it may have.
+    /// Which rows make points: for each column named, the value or the values it may have.
     #[serde(default, rename = "where")]
     pub filter: BTreeMap<String, Values>,
     /// How the rows at one point become its y.
@@ -57,7 +60,8 @@ pub struct PlotParameters {
     /// Seed of the bootstrap.
     #[serde(default)]
     pub seed: u64,
-    /// Horizontal lines to compare with.
+    /// Horizontal lines to compare with. A source without x and without series columns is drawn as one even where it is not
+    /// listed here; `labels` names it.
     #[serde(default)]
     #[schemars(length(max = 8))]
     pub reference: Vec<Reference>,
@@ -210,6 +214,17 @@ impl Parameters for PlotParameters {
                 problems.push(Problem::new(
                     pointer,
                     format!("a log scale begins above 0, not at {low}"),
+                ));
+            }
+        }
+        if let Some([width, height]) = self.size {
+            let dpi = f64::from(self.dpi);
+            if width * dpi * height * dpi > f64::from(MOST_PIXELS) {
+                problems.push(Problem::new(
+                    "/dpi",
+                    format!(
+                        "{width} by {height} inches have more than {MOST_PIXELS} pixels at {dpi} an inch"
+                    ),
                 ));
             }
         }
