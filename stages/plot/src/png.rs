@@ -1,13 +1,20 @@
 //! The figure as pixels.
+//!
+//! The file is written here, on a compressor that is called by name: what a PNG library compresses with is decided by
+//! whoever else in the program asks for a faster one, and some of those give other bytes on other processors.
 
+use miniz_oxide::deflate::compress_to_vec_zlib;
 use provenir_api::FigureIdentity;
-use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 
 use crate::figure::{Figure, FigureError};
 
 /// Pixels per inch that SVG assumes.
 const SVG_DPI: f64 = 96.0;
+
+/// How hard the compressor tries, of ten.
+const LEVEL: u8 = 8;
 
 /// Renders a figure's SVG at a resolution in pixels per inch. The file carries the resolution and the identity.
 pub fn to_png(svg: &str, dpi: u32, identity: &FigureIdentity) -> Result<Vec<u8>, FigureError> {
@@ -21,41 +28,61 @@ pub fn to_png(svg: &str, dpi: u32, identity: &FigureIdentity) -> Result<Vec<u8>,
         return Err(FigureError::TooManyPixels { width, height });
     }
     let mut picture = Pixmap::new(width as u32, height as u32).ok_or_else(|| bug(&"it has no extent"))?;
-    picture.fill(resvg::tiny_skia::Color::WHITE);
-    resvg::render(
-        &tree,
-        Transform::from_scale(scale as f32, scale as f32),
-        &mut picture.as_mut(),
-    );
-    // On white paper nothing is transparent.
-    let rgb: Vec<u8> = picture
-        .data()
-        .chunks_exact(4)
-        .flat_map(|pixel| &pixel[..3])
-        .copied()
-        .collect();
-    encode(&rgb, [width as u32, height as u32], dpi, identity).map_err(|error| bug(&error))
+    picture.fill(Color::WHITE);
+    let scale = Transform::from_scale(scale as f32, scale as f32);
+    resvg::render(&tree, scale, &mut picture.as_mut());
+    Ok(encode(&picture, dpi, identity))
 }
 
-fn encode(
-    rgb: &[u8],
-    [width, height]: [u32; 2],
-    dpi: u32,
-    identity: &FigureIdentity,
-) -> Result<Vec<u8>, png::EncodingError> {
-    let mut bytes = Vec::new();
-    let mut encoder = png::Encoder::new(&mut bytes, width, height);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    let per_meter = libm::round(f64::from(dpi) / 0.0254) as u32;
-    encoder.set_pixel_dims(Some(png::PixelDimensions {
-        xppu: per_meter,
-        yppu: per_meter,
-        unit: png::Unit::Meter,
-    }));
-    encoder.add_itxt_chunk(FigureIdentity::PNG_KEYWORD.to_owned(), identity.text())?;
-    let mut writer = encoder.write_header()?;
-    writer.write_image_data(rgb)?;
-    writer.finish()?;
-    Ok(bytes)
+/// Writes a PNG (ISO/IEC 15948) of eight bits a colour. On white paper nothing is transparent, so that colours are what
+/// they are premultiplied, and alpha is left out.
+fn encode(picture: &Pixmap, dpi: u32, identity: &FigureIdentity) -> Vec<u8> {
+    let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
+    let mut header = Vec::with_capacity(13);
+    header.extend(picture.width().to_be_bytes());
+    header.extend(picture.height().to_be_bytes());
+    // Eight bits, red green blue; compression, filters and order as ever.
+    header.extend([8, 2, 0, 0, 0]);
+    chunk(&mut file, *b"IHDR", &header);
+    let per_meter = (libm::round(f64::from(dpi) / 0.0254) as u32).to_be_bytes();
+    chunk(&mut file, *b"pHYs", &[&per_meter[..], &per_meter, &[1]].concat());
+    let mut text = FigureIdentity::PNG_KEYWORD.as_bytes().to_vec();
+    // The end of the keyword, not compressed (two bytes), no language, no translated keyword.
+    text.extend([0; 5]);
+    text.extend(identity.text().as_bytes());
+    chunk(&mut file, *b"iTXt", &text);
+    chunk(
+        &mut file,
+        *b"IDAT",
+        &compress_to_vec_zlib(&scanlines(picture), LEVEL),
+    );
+    chunk(&mut file, *b"IEND", &[]);
+    file
+}
+
+/// Rows of pixels, each behind the number of its filter: the difference to the row above (2), which is nothing for most
+/// of a figure.
+fn scanlines(picture: &Pixmap) -> Vec<u8> {
+    let width = picture.width() as usize;
+    let mut above = vec![0_u8; width * 3];
+    let mut lines = Vec::with_capacity((width * 3 + 1) * picture.height() as usize);
+    for row in picture.data().chunks_exact(width * 4) {
+        lines.push(2);
+        let colours = row.chunks_exact(4).flat_map(|pixel| &pixel[..3]);
+        for (colour, above) in colours.zip(&mut above) {
+            lines.push(colour.wrapping_sub(*above));
+            *above = *colour;
+        }
+    }
+    lines
+}
+
+fn chunk(file: &mut Vec<u8>, name: [u8; 4], data: &[u8]) {
+    // Below 2^31: the number of pixels is bounded.
+    file.extend((data.len() as u32).to_be_bytes());
+    let checked = file.len();
+    file.extend(name);
+    file.extend(data);
+    let checksum = crc32fast::hash(&file[checked..]);
+    file.extend(checksum.to_be_bytes());
 }
