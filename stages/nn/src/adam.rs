@@ -56,6 +56,14 @@ struct Block {
 /// Floats of one tensor in a block.
 const BLOCK: usize = 32_768;
 
+/// Means below these sizes become zero every so many steps. The means of a unit that no sample activates any more die out
+/// geometrically, into subnormal numbers, on which a processor computes many times slower: a step took half as long again.
+/// The movement they stand for is less than a rounding of any parameter, and far from subnormal numbers after the
+/// decay of that many steps.
+const LEAST_MEAN: f64 = 1e-30;
+const LEAST_SQUARE: f64 = 1e-36;
+const FLUSH_EVERY: u64 = 64;
+
 impl Adam {
     /// For these networks and their gradient, before the first step.
     pub fn new(ensemble: &Ensemble, gradient: &Gradient, settings: AdamSettings) -> Result<Self, NnError> {
@@ -155,6 +163,11 @@ impl Adam {
             let _ = square.f_sqrt_out(scratch)?;
             let _ = offset.f_addcmul_out(scratch, scratch, &slope)?;
             let _ = parameters.f_addcdiv_(mean, scratch)?;
+            if self.steps.is_multiple_of(FLUSH_EVERY) {
+                let _ = mean.f_abs_out(scratch)?;
+                let _ = scratch.f_threshold_backward_grad_input(mean, mean, LEAST_MEAN)?;
+                let _ = square.f_threshold_(LEAST_SQUARE, 0.0)?;
+            }
         }
         Ok(norms.f_squeeze_dim(1)?)
     }
@@ -319,6 +332,31 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn means_that_die_out_never_become_subnormal() {
+        let shape = shape(3, &[4], 2, Activation::Relu);
+        let mut learner = Learner::new(&shape, &streams(&[0]), 1).unwrap();
+        let length = to_host(learner.gradient.flat()).unwrap().len();
+        let mut gradient = learner.gradient.flat().shallow_clone();
+        from_host(&mut gradient, &vec![-1e-3; length], "gradient").unwrap();
+        let _ = learner.adam.step(&[1e-3], None).unwrap();
+        from_host(&mut gradient, &vec![0.0; length], "gradient").unwrap();
+        for _ in 0..2000 {
+            let _ = learner.adam.step(&[1e-3], None).unwrap();
+            let mean = to_host(&learner.adam.mean).unwrap();
+            assert!(mean.iter().all(|value| *value == 0.0 || value.is_normal()));
+        }
+        // The mean is gone, the mean square, 1e-9 · 0.999^2000, is not.
+        let (mean, square, _) = learner.adam.save().unwrap();
+        assert!(mean.iter().all(|value| *value == 0.0));
+        let expected = 1e-9 * 0.999_f64.powi(2000);
+        assert!(
+            square
+                .iter()
+                .all(|value| (f64::from(*value) / expected - 1.0).abs() < 1e-4)
+        );
     }
 
     #[test]
