@@ -100,12 +100,7 @@ struct RunCrash;
 impl Execution for RunCrash {
     type Kind = Crash;
 
-    #[expect(
-        clippy::exit,
-        clippy::panic,
-        clippy::print_stderr,
-        reason = "dying in every way is what it is for"
-    )]
+    #[expect(clippy::print_stderr, reason = "last words on the way that libraries take")]
     fn execute(&self, parameters: &CrashParameters, _: &Inputs, _: &Context<'_>) -> Result<Outputs, Failure> {
         eprintln!("last words");
         match parameters.how {

@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn order_is_by_number_then_text() {
-        let mut labels = vec![
+        let mut labels = [
             Label::Text("b".into()),
             Label::Integer(2),
             Label::Float(0.5),

@@ -92,6 +92,11 @@ impl Kind for ExampleKind {
     }
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    clippy::unwrap_used,
+    reason = "a literal at every call, in a test"
+)]
 fn canonical(parameters: serde_json::Value) -> serde_json::Value {
     erase::<ExampleKind>().resolve(&parameters).unwrap().canonical
 }
