@@ -6,9 +6,15 @@ use provenir_nn::device::{self, Choice};
 pub(crate) fn describe() -> BTreeMap<String, String> {
     let bullet = provenir_bullet_sys::bullet_version();
     let mut platform = BTreeMap::from([
-        ("system".to_owned(), format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),
+        (
+            "system".to_owned(),
+            format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        ),
         ("libtorch".to_owned(), device::LIBTORCH.to_owned()),
-        ("bullet".to_owned(), format!("{}.{:02}", bullet / 100, bullet % 100)),
+        (
+            "bullet".to_owned(),
+            format!("{}.{:02}", bullet / 100, bullet % 100),
+        ),
         ("processor".to_owned(), processor()),
     ]);
     let (device, reason) = match device::select(Choice::Auto) {
@@ -29,7 +35,13 @@ fn processor() -> String {
     };
     let model = field("model name").unwrap_or_else(|| "unknown".to_owned());
     let flags = field("flags").unwrap_or_default();
-    let sets: Vec<&str> =
-        flags.split_whitespace().filter(|flag| matches!(*flag, "fma" | "avx2" | "avx512f")).collect();
-    if sets.is_empty() { model } else { format!("{model} ({})", sets.join(", ")) }
+    let sets: Vec<&str> = flags
+        .split_whitespace()
+        .filter(|flag| matches!(*flag, "fma" | "avx2" | "avx512f"))
+        .collect();
+    if sets.is_empty() {
+        model
+    } else {
+        format!("{model} ({})", sets.join(", "))
+    }
 }
