@@ -58,8 +58,18 @@ impl Data {
     }
 }
 
-/// Mean and deviation of each column; deviations below `floor` are raised to it. Also gives the columns where that was so.
-pub(crate) fn standardisation(observations: &Matrix, floor: f64) -> (Standardisation, Vec<usize>) {
+/// How observations are standardised.
+pub(crate) struct Fitted {
+    /// Mean and deviation of each column; deviations below the floor are raised to it.
+    pub(crate) standardisation: Standardisation,
+    /// Columns that hold one value: usual where a robot cannot move in every direction.
+    pub(crate) constant: Vec<usize>,
+    /// Other columns whose deviation was raised.
+    pub(crate) raised: Vec<usize>,
+}
+
+/// The standardisation of these observations, where no deviation is taken to be less than `floor`.
+pub(crate) fn standardisation(observations: &Matrix, floor: f64) -> Fitted {
     let width = observations.width();
     let count = observations.rows().max(1) as f64;
     let average = |term: &dyn Fn(usize, f64) -> f64| -> Vec<f64> {
@@ -76,17 +86,28 @@ pub(crate) fn standardisation(observations: &Matrix, floor: f64) -> (Standardisa
         .into_iter()
         .map(f64::sqrt)
         .collect();
-    let raised = (0..width).filter(|column| deviation[*column] < floor).collect();
+    let bits = |row: &[f32], column: usize| row[column].to_bits();
+    let first = observations.iter().next();
+    let is_constant = |column: &usize| {
+        let first = first.map(|row| bits(row, *column));
+        observations.iter().all(|row| Some(bits(row, *column)) == first)
+    };
+    let (constant, raised) = (0..width)
+        .filter(|column| deviation[*column] < floor)
+        .partition(is_constant);
     let scale = deviation
         .into_iter()
         .map(|deviation| deviation.max(floor))
         .collect();
-    let standardisation = Standardisation {
-        mean,
-        scale,
-        clip: None,
-    };
-    (standardisation, raised)
+    Fitted {
+        standardisation: Standardisation {
+            mean,
+            scale,
+            clip: None,
+        },
+        constant,
+        raised,
+    }
 }
 
 /// Standardised observations, to the bit what a policy with that standardisation makes of them.
@@ -108,8 +129,12 @@ mod tests {
     #[test]
     fn columns_get_mean_zero_and_deviation_one_and_constant_ones_zero() {
         let observations = Matrix::new(3, vec![1.0, 7.0, 4.0, 3.0, 7.0, 4.0, 5.0, 7.0, 4.001]).unwrap();
-        let (standardisation, raised) = standardisation(&observations, 1e-2);
-        assert_eq!(raised, [1, 2]);
+        let Fitted {
+            standardisation,
+            constant,
+            raised,
+        } = standardisation(&observations, 1e-2);
+        assert_eq!((constant, raised), (vec![1], vec![2]));
         assert!((standardisation.mean[0] - 3.0).abs() < 1e-15);
         assert!((standardisation.scale[0] - (8.0_f64 / 3.0).sqrt()).abs() < 1e-15);
         let standardised = standardised(&observations, &standardisation);

@@ -10,7 +10,7 @@ use provenir_table::demonstrations::Demonstrations;
 use provenir_table::{Matrix, Table, TableBuilder, TableError};
 
 use crate::bc::Bc;
-use crate::data::{Data, standardisation, standardised};
+use crate::data::{Data, Fitted, standardisation, standardised};
 use crate::method::Method;
 use crate::partition::Partition;
 use crate::rbc::{Rbc, RbcSettings};
@@ -164,13 +164,29 @@ fn activation(activation: train::Activation) -> Activation {
 }
 
 fn standardise(observations: &Matrix, floor: f64, context: &Context<'_>) -> Standardisation {
-    let (standardisation, raised) = standardisation(observations, floor);
+    let Fitted {
+        standardisation,
+        constant,
+        raised,
+    } = standardisation(observations, floor);
+    let list = |columns: &[usize]| {
+        columns
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    if !constant.is_empty() {
+        context.info(format!(
+            "observations do not vary in columns {} (counted from 0): the policy learns nothing from them",
+            list(&constant)
+        ));
+    }
     if !raised.is_empty() {
-        let columns: Vec<String> = raised.iter().map(ToString::to_string).collect();
         context.warn(format!(
-            "observations hardly vary in column {} (counted from 0): standardised with a deviation of {floor}, \
+            "observations hardly vary in columns {} (counted from 0): standardised with a deviation of {floor}, the \
              `standardize_floor`",
-            columns.join(", ")
+            list(&raised)
         ));
     }
     standardisation

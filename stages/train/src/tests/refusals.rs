@@ -48,10 +48,12 @@ fn numbers_that_are_not_finite_end_the_training_where_they_arise() {
 }
 
 #[test]
-fn a_column_that_does_not_vary_is_told_once_and_does_no_harm() {
+fn columns_that_do_not_vary_are_told_once_and_do_no_harm() {
     let mut demos = demonstrations(300, 1);
     for row in 0..300 {
-        demos.observation.row_mut(row)[1] = 5.0;
+        let observation = demos.observation.row_mut(row);
+        observation[1] = 5.0;
+        observation[2] *= 1e-6;
     }
     let listener = Listener::default();
     let bc = parameters!({ "method": "bc", "hidden": [4], "epochs": 2 });
@@ -59,13 +61,21 @@ fn a_column_that_does_not_vary_is_told_once_and_does_no_harm() {
     assert_eq!(
         listener.warnings(),
         [
-            "observations hardly vary in column 1 (counted from 0): standardised with a deviation of 0.001, \
+            "observations hardly vary in columns 2 (counted from 0): standardised with a deviation of 0.001, the \
           `standardize_floor`"
         ]
     );
+    let told = "observations do not vary in columns 1 (counted from 0): the policy learns nothing from them";
+    assert!(
+        listener
+            .said
+            .lock()
+            .unwrap()
+            .contains(&(Level::Info, told.to_owned()))
+    );
     let policies = policies(&outputs);
     let scale = &policies.last().standardisation().unwrap().scale;
-    assert!((scale[1] - 1e-3).abs() < 1e-15 && scale[0] > 0.9);
+    assert!((scale[1] - 1e-3).abs() < 1e-15 && (scale[2] - 1e-3).abs() < 1e-15 && scale[0] > 0.9);
 }
 
 #[test]
