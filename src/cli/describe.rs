@@ -12,10 +12,12 @@ const WIDTH: usize = 28;
 
 /// A table in words.
 pub(super) fn describe(table: &Table) -> Result<String, TableError> {
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let (rows, columns) = (table.rows(), table.schema().columns.len());
     let mut text = format!(
-        "{} rows, {} columns\n",
-        table.rows(),
-        table.schema().columns.len()
+        "{rows} row{}, {columns} column{}\n",
+        plural(rows),
+        plural(columns)
     );
     let mut grid = vec![
         ["column", "type", "unit", "missing", "min", "mean", "max"]
@@ -270,10 +272,7 @@ mod tests {
     #[test]
     fn an_empty_table_has_no_ranges_and_no_rows() {
         let table = TableBuilder::new().f64("value", vec![]).build().unwrap();
-        assert_eq!(
-            describe(&table).unwrap().lines().next(),
-            Some("0 rows, 1 columns")
-        );
+        assert_eq!(describe(&table).unwrap().lines().next(), Some("0 rows, 1 column"));
     }
 
     #[test]
