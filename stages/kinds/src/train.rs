@@ -12,7 +12,8 @@ use crate::tables;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrainParameters {
-    /// How to learn.
+    /// How to learn. Every method minimises squared errors: the negative log-likelihood, up to a factor and a constant, of
+    /// a Gaussian policy of fixed deviation.
     pub method: Method,
     /// Widths of the hidden layers.
     #[serde(default = "default_hidden")]
@@ -120,8 +121,8 @@ pub enum Device {
 pub struct Rbc {
     /// What the blocks are ranked by.
     pub objective: Objective,
-    /// The share of outliers to withstand; never read from the data. Sets `block` where that is not given.
-    #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 0.5))]
+    /// The share of outliers to withstand; never read from the data. Sets `block` and `window` where they are not given.
+    #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 0.5))]
     pub assumed_epsilon: f64,
     /// Samples a block; ⌊1/(3 `assumed_epsilon`)⌋, between 1 and `block_max`, where it is not given.
     #[schemars(range(min = 1))]
@@ -129,11 +130,34 @@ pub struct Rbc {
     /// Largest block that `assumed_epsilon` may set.
     #[schemars(range(min = 1))]
     pub block_max: u32,
-    /// Samples drawn and divided into blocks at each step; 0 takes the whole data set.
+    /// Samples drawn and divided into blocks at each step; 0 takes the whole data set, as Algorithm 1 does.
     pub chunk: u32,
-    /// Share of the blocks, around the median one, that give the gradient.
+    /// Share of the blocks, around the median one, that give the gradient. Where it is not given it is as wide as the
+    /// assumption allows: a share (1 − `assumed_epsilon`)^`block` of the blocks is clean, the upper end of the window is
+    /// put there, hence 2 (1 − `assumed_epsilon`)^`block` − 1, and the median block alone where that is not positive.
     #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 1.0))]
-    pub window: f64,
+    pub window: Option<f64>,
+}
+
+impl Rbc {
+    /// Samples a block: as given, or ⌊1/(3 `assumed_epsilon`)⌋ between 1 and `block_max`.
+    pub fn block_size(&self) -> u32 {
+        self.block.unwrap_or_else(|| {
+            // The quotient of two decimals that divide evenly (0.2 · 5/3, 1/(3 · 0.1)) may fall short by a rounding.
+            let size = (1.0 / (3.0 * self.assumed_epsilon) + 1e-9).floor();
+            size.clamp(1.0, f64::from(self.block_max)) as u32
+        })
+    }
+
+    /// Share of the blocks that give the gradient: as given, or as wide as `assumed_epsilon` allows; 0 stands for the
+    /// median block alone.
+    pub fn window_share(&self) -> f64 {
+        self.window.unwrap_or_else(|| {
+            // A product, not a power: the C library has no say in it.
+            let clean = (0..self.block_size()).fold(1.0, |clean, _| clean * (1.0 - self.assumed_epsilon));
+            (2.0 * clean - 1.0).max(0.0)
+        })
+    }
 }
 
 impl Default for Rbc {
@@ -144,7 +168,7 @@ impl Default for Rbc {
             block: None,
             block_max: 6,
             chunk: 960,
-            window: 0.6,
+            window: None,
         }
     }
 }
@@ -194,13 +218,11 @@ fn one() -> u32 {
 impl Parameters for TrainParameters {
     fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
-        if let (Some(block), chunk) = (self.rbc.block, self.rbc.chunk)
-            && chunk != 0
-            && block > chunk
-        {
+        let (block, chunk) = (self.rbc.block_size(), self.rbc.chunk);
+        if self.method == Method::Rbc && chunk != 0 && block > chunk {
             problems.push(Problem::new(
-                "/rbc/block",
-                format!("a block of {block} samples does not fit into a chunk of {chunk}"),
+                "/rbc/chunk",
+                format!("a chunk of {chunk} samples does not hold a block of {block}"),
             ));
         }
         problems
@@ -212,7 +234,10 @@ impl Parameters for TrainParameters {
         if self.method != Method::Rbc {
             irrelevant.push("/rbc");
         } else if self.rbc.block.is_some() {
-            irrelevant.extend(["/rbc/assumed_epsilon", "/rbc/block_max"]);
+            irrelevant.push("/rbc/block_max");
+            if self.rbc.window.is_some() {
+                irrelevant.push("/rbc/assumed_epsilon");
+            }
         }
         if self.schedule == Schedule::Constant {
             irrelevant.push("/final_share");
@@ -272,11 +297,14 @@ impl Kind for Train {
             },
             OutputPort {
                 name: "history",
-                doc: "One row per epoch.",
+                doc: "One row per epoch: mean over its steps of the squared error that gave the gradient, of the value of \
+                      the median block (what `rbc` ranks by), and of the gradient's norm before clipping; squared error \
+                      on the validation set, and the learning rate, at its end.",
                 content: Content::Table(TableSchema::new(vec![
                     Column::new("epoch", ColumnType::UInt32),
                     Column::new("loss", ColumnType::Float64),
                     Column::new("validation_loss", ColumnType::Float64).nullable(),
+                    Column::new("median", ColumnType::Float64).nullable(),
                     Column::new("learning_rate", ColumnType::Float64),
                     Column::new("gradient_norm", ColumnType::Float64),
                 ])),
@@ -287,8 +315,8 @@ impl Kind for Train {
                 doc: "One row per training sample: how often it was drawn, and how often it gave a gradient.",
                 content: Content::Table(TableSchema::new(vec![
                     Column::new("sample", ColumnType::UInt64),
-                    Column::new("drawn", ColumnType::UInt32),
-                    Column::new("selected", ColumnType::UInt32),
+                    Column::new("drawn", ColumnType::UInt64),
+                    Column::new("selected", ColumnType::UInt64),
                 ])),
                 volatile: false,
             },

@@ -137,7 +137,8 @@ fn names_are_unique_and_the_kinds_own_revision_comes_first() {
 }
 
 fn kind(name: &str) -> Box<dyn AnyKind> {
-    all().into_iter().find(|kind| kind.name() == name).unwrap()
+    let found = all().into_iter().find(|kind| kind.name() == name);
+    found.unwrap_or_else(|| panic!("no kind is named `{name}`"))
 }
 
 #[test]
@@ -181,10 +182,58 @@ fn the_settings_of_a_method_that_is_not_chosen_do_not_key() {
     assert_eq!(
         canonical(
             "train",
+            &json!({"method": "rbc", "epochs": 2, "rbc": {"block": 3, "block_max": 4, "window": 0.4, "assumed_epsilon": 0.1}})
+        ),
+        json!({"method": "rbc", "epochs": 2, "rbc": {"block": 3, "window": 0.4}})
+    );
+    // The window follows from it where that is not given.
+    assert_eq!(
+        canonical(
+            "train",
             &json!({"method": "rbc", "epochs": 2, "rbc": {"block": 3, "assumed_epsilon": 0.1}})
         ),
-        json!({"method": "rbc", "epochs": 2, "rbc": {"block": 3}})
+        json!({"method": "rbc", "epochs": 2, "rbc": {"block": 3, "assumed_epsilon": 0.1}})
     );
+}
+
+#[test]
+fn block_and_window_follow_from_the_assumed_share_of_outliers() {
+    let settings = |assumed_epsilon: f64| {
+        let rbc = provenir_kinds::train::Rbc {
+            assumed_epsilon,
+            ..Default::default()
+        };
+        (rbc.block_size(), rbc.window_share())
+    };
+    // ⌊1/(3ε)⌋ between 1 and 6, and 2 (1 − ε)^b − 1.
+    for (assumed, block, clean) in [
+        (0.0, 6, 1.0),
+        (0.05, 6, 0.735_091_890_625),
+        (0.1, 3, 0.729),
+        (0.15, 2, 0.7225),
+        (0.2, 1, 0.8),
+        (1.0 / 6.0, 2, 25.0 / 36.0),
+        (0.4, 1, 0.6),
+    ] {
+        let (found, window) = settings(assumed);
+        assert_eq!(found, block, "{assumed}");
+        assert!(
+            (window - (2.0 * clean - 1.0)).abs() < 1e-12,
+            "{assumed}: {window}"
+        );
+    }
+    let given = provenir_kinds::train::Rbc {
+        block: Some(6),
+        window: Some(0.25),
+        ..Default::default()
+    };
+    assert_eq!(given.block_size(), 6);
+    assert!((given.window_share() - 0.25).abs() < 1e-12);
+    let dirty = provenir_kinds::train::Rbc {
+        block: Some(6),
+        ..Default::default()
+    };
+    assert!(dirty.window_share().abs() < 1e-12);
 }
 
 #[test]

@@ -20,7 +20,11 @@ const RTLD_GLOBAL: c_int = 0x100;
 /// for its CUDA part once, at the first question that concerns it: ask here before asking LibTorch.
 pub(crate) fn load() -> Result<(), &'static str> {
     static LOADED: OnceLock<Result<(), String>> = OnceLock::new();
-    LOADED.get_or_init(try_load).as_ref().map_err(String::as_str)
+    LOADED
+        .get_or_init(try_load)
+        .as_ref()
+        .map_err(String::as_str)
+        .copied()
 }
 
 fn try_load() -> Result<(), String> {

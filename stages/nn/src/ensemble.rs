@@ -123,7 +123,20 @@ impl Ensemble {
     ///
     /// Where there is no such network.
     pub fn member(&self, member: usize) -> Result<Vec<Layer>, NnError> {
-        let row = to_host(&self.values.flat.f_get(member as i64)?)?;
+        self.network(&to_host(&self.values.flat.f_get(member as i64)?)?)
+    }
+
+    /// The layers of one network among values that [`Ensemble::save`] gave.
+    ///
+    /// # Panics
+    ///
+    /// Where they hold no such network.
+    pub fn saved_member(&self, saved: &[f32], member: usize) -> Result<Vec<Layer>, NnError> {
+        let length = self.values.flat.size()[1] as usize;
+        self.network(&saved[member * length..][..length])
+    }
+
+    fn network(&self, row: &[f32]) -> Result<Vec<Layer>, NnError> {
         self.places
             .iter()
             .map(|place| {
@@ -252,6 +265,7 @@ mod tests {
         assert_ne!(other.save().unwrap(), saved);
         other.load(&saved).unwrap();
         assert_eq!(other.save().unwrap(), saved);
+        assert_eq!(other.saved_member(&saved, 0).unwrap(), other.member(0).unwrap());
         let error = other.load(&saved[1..]).unwrap_err().to_string();
         assert_eq!(error, "networks: 64 values are needed, 63 were given");
     }

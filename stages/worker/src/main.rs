@@ -1,3 +1,21 @@
-//! The worker.
+//! The process that executes cells. It is started by `provenir`, speaks its protocol on standard input and output, and
+//! is the only place that names all executions.
 
-fn main() {}
+mod platform;
+
+use std::process::ExitCode;
+
+use provenir_build_id::BUILD;
+use provenir_execution::{AnyExecution, erase, serve};
+
+fn main() -> ExitCode {
+    let executions: [Box<dyn AnyExecution>; 6] = [
+        erase(provenir_collect::CollectExecution),
+        erase(provenir_corrupt::CorruptExecution),
+        erase(provenir_split::SplitExecution),
+        erase(provenir_train::TrainExecution),
+        erase(provenir_evaluate::EvaluateExecution),
+        erase(provenir_plot::PlotExecution),
+    ];
+    serve(&executions, BUILD, platform::describe())
+}

@@ -1,0 +1,99 @@
+//! Times gradient steps of `train` as it runs in a pipeline: what `scripts/bench_torch.py` does in PyTorch, and the robust
+//! methods beside it.
+//!
+//! 60,000 samples of 16 observations and 3 actions, three hidden layers, minibatches of 256 (chunks of 960 for the robust
+//! methods), gradients clipped, Adam, one thread. Prints milliseconds a step, median and least over epochs.
+//!
+//! ```text
+//! cargo run --release -p provenir-train --example step [-- WIDTH…]
+//! ```
+
+#![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
+
+use std::error::Error;
+use std::sync::atomic::AtomicBool;
+
+use provenir_api::protocol::{Level, Progress};
+use provenir_execution::{Context, Execution, Inputs, Reporter};
+use provenir_kinds::train::TrainParameters;
+use provenir_random::Stream;
+use provenir_table::Matrix;
+use provenir_table::demonstrations::{About, Demonstrations};
+use provenir_train::TrainExecution;
+use serde_json::json;
+
+const SAMPLES: usize = 60_000;
+const BATCH: usize = 256;
+const OBSERVATION: usize = 16;
+const ACTION: usize = 3;
+
+struct Silent;
+
+impl Reporter for Silent {
+    fn progress(&self, _: Progress) {}
+    fn log(&self, _: Level, _: &str) {}
+}
+
+fn demonstrations() -> Result<Demonstrations, Box<dyn Error>> {
+    let mut stream = Stream::new(0, "bench");
+    let observations = (0..SAMPLES * OBSERVATION)
+        .map(|_| stream.normal() as f32)
+        .collect();
+    let actions = (0..SAMPLES * ACTION)
+        .map(|_| stream.uniform(-1.0, 1.0) as f32)
+        .collect();
+    Ok(Demonstrations {
+        sample: (0..SAMPLES as u64).collect(),
+        episode: vec![0; SAMPLES],
+        step: (0..SAMPLES as u32).collect(),
+        observation: Matrix::new(OBSERVATION, observations)?,
+        action: Matrix::new(ACTION, actions)?,
+        reward: vec![0.0; SAMPLES],
+        terminated: vec![false; SAMPLES],
+        truncated: vec![false; SAMPLES],
+        about: About::default(),
+    })
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut widths = std::env::args()
+        .skip(1)
+        .map(|width| width.parse())
+        .collect::<Result<Vec<u32>, _>>()?;
+    if widths.is_empty() {
+        widths = vec![256, 500];
+    }
+    let inputs = Inputs::new().with_table("demos", demonstrations()?.into_table()?);
+    for width in widths {
+        for (method, objective, epochs) in [("bc", "direct", 8), ("rbc", "min-max", 4), ("rbc", "direct", 4)]
+        {
+            let parameters: TrainParameters = serde_json::from_value(json!({
+                "method": method, "rbc": { "objective": objective }, "hidden": [width, width, width],
+                "epochs": epochs, "batch": BATCH, "device": "cpu",
+            }))?;
+            let cancelled = AtomicBool::new(false);
+            // No training here is long enough to write a checkpoint.
+            let context = Context::new(&Silent, &cancelled, "target/unused");
+            let outputs = TrainExecution.execute(&parameters, &inputs, &context)?;
+            let timing = outputs.get_table("timing").ok_or("no timing")?;
+            let steps = SAMPLES.div_ceil(BATCH) as f64;
+            let mut times: Vec<f64> = timing
+                .column_f64("seconds")?
+                .windows(2)
+                .map(|ends| (ends[1] - ends[0]) / steps * 1e3)
+                .collect();
+            times.sort_by(f64::total_cmp);
+            let name = if method == "bc" {
+                method.to_owned()
+            } else {
+                format!("{method} {objective}")
+            };
+            println!(
+                "provenir {name} 3x{width}: {:.3} ms/step (least {:.3})",
+                times[times.len() / 2],
+                times[0]
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+use provenir_nn::{NnError, select_rows};
+use provenir_policy::Standardisation;
+use provenir_table::Matrix;
+use tch::{Device, Tensor};
+
+/// The data sets of K policies, N samples each, one after another.
+pub(crate) struct Data {
+    /// Standardised, `[K · N, in]`.
+    pub(crate) observations: Tensor,
+    /// `[K · N, out]`
+    pub(crate) actions: Tensor,
+    /// K.
+    pub(crate) members: usize,
+    /// N.
+    pub(crate) samples: usize,
+}
+
+impl Data {
+    /// From the standardised observations and the actions of each policy's data set, all of one size.
+    pub(crate) fn new(
+        observations: &[&Matrix],
+        actions: &[&Matrix],
+        device: Device,
+    ) -> Result<Self, NnError> {
+        let samples = observations.first().map_or(0, |matrix| matrix.rows());
+        let stack = |matrices: &[&Matrix]| -> Result<Tensor, NnError> {
+            let parts = matrices
+                .iter()
+                .map(|matrix| {
+                    assert_eq!(matrix.rows(), samples, "data sets of one size");
+                    let shape = [matrix.rows() as i64, matrix.width() as i64];
+                    Ok(Tensor::f_from_slice(matrix.values())?.f_view(shape)?)
+                })
+                .collect::<Result<Vec<_>, NnError>>()?;
+            Ok(Tensor::f_cat(&parts, 0)?.f_to_device(device)?)
+        };
+        Ok(Self {
+            observations: stack(observations)?,
+            actions: stack(actions)?,
+            members: observations.len(),
+            samples,
+        })
+    }
+
+    /// Where the tensors are.
+    pub(crate) fn device(&self) -> Device {
+        self.observations.device()
+    }
+
+    /// Width of an action.
+    pub(crate) fn action_width(&self) -> usize {
+        self.actions.size()[1] as usize
+    }
+
+    /// The actions (`[K, B, out]`) of the K · B samples that `index` names, counted through all data sets.
+    pub(crate) fn actions_into(&self, index: &Tensor, actions: &Tensor) -> Result<(), NnError> {
+        select_rows(&self.actions, index, actions)
+    }
+}
+
+/// Mean and deviation of each column; deviations below `floor` are raised to it. Also gives the columns where that was so.
+pub(crate) fn standardisation(observations: &Matrix, floor: f64) -> (Standardisation, Vec<usize>) {
+    let width = observations.width();
+    let count = observations.rows().max(1) as f64;
+    let average = |term: &dyn Fn(usize, f64) -> f64| -> Vec<f64> {
+        let mut sums = vec![0.0; width];
+        for row in observations {
+            for (column, (sum, value)) in sums.iter_mut().zip(row).enumerate() {
+                *sum += term(column, f64::from(*value));
+            }
+        }
+        sums.into_iter().map(|sum| sum / count).collect()
+    };
+    let mean = average(&|_, value| value);
+    let deviation: Vec<f64> = average(&|column, value| (value - mean[column]) * (value - mean[column]))
+        .into_iter()
+        .map(f64::sqrt)
+        .collect();
+    let raised = (0..width).filter(|column| deviation[*column] < floor).collect();
+    let scale = deviation
+        .into_iter()
+        .map(|deviation| deviation.max(floor))
+        .collect();
+    let standardisation = Standardisation {
+        mean,
+        scale,
+        clip: None,
+    };
+    (standardisation, raised)
+}
+
+/// Standardised observations, to the bit what a policy with that standardisation makes of them.
+pub(crate) fn standardised(observations: &Matrix, standardisation: &Standardisation) -> Matrix {
+    let mut result = observations.clone();
+    let Standardisation { mean, scale, .. } = standardisation;
+    for row in 0..result.rows() {
+        for ((value, mean), scale) in result.row_mut(row).iter_mut().zip(mean).zip(scale) {
+            *value = ((f64::from(*value) - mean) / scale) as f32;
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_get_mean_zero_and_deviation_one_and_constant_ones_zero() {
+        let observations = Matrix::new(3, vec![1.0, 7.0, 4.0, 3.0, 7.0, 4.0, 5.0, 7.0, 4.001]).unwrap();
+        let (standardisation, raised) = standardisation(&observations, 1e-2);
+        assert_eq!(raised, [1, 2]);
+        assert!((standardisation.mean[0] - 3.0).abs() < 1e-15);
+        assert!((standardisation.scale[0] - (8.0_f64 / 3.0).sqrt()).abs() < 1e-15);
+        let standardised = standardised(&observations, &standardisation);
+        let column = |column: usize| standardised.iter().map(move |row| f64::from(row[column]));
+        let root = 1.5_f64.sqrt();
+        for (found, expected) in column(0).zip([-root, 0.0, root]) {
+            assert!((found - expected).abs() < 1e-6);
+        }
+        assert!(column(1).all(|value| value == 0.0));
+        assert!(column(2).all(|value| value.abs() < 0.1));
+    }
+}

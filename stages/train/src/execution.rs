@@ -1,0 +1,286 @@
+use std::time::Duration;
+
+use provenir_execution::{Context, Execution, Failure, Inputs, Outputs};
+use provenir_kinds::train::{self, Objective, Rbc as RbcParameters, Train, TrainParameters};
+use provenir_nn::device::{Choice, select, set_threads};
+use provenir_nn::{Ensemble, Schedule, Shape};
+use provenir_policy::{About, ActionMap, Activation, Policy, PolicySet, Squash, Standardisation};
+use provenir_random::Stream;
+use provenir_table::demonstrations::Demonstrations;
+use provenir_table::{Matrix, Table, TableBuilder, TableError};
+
+use crate::bc::Bc;
+use crate::data::{Data, standardisation, standardised};
+use crate::method::Method;
+use crate::partition::Partition;
+use crate::rbc::{Rbc, RbcSettings};
+use crate::run::{Plan, failure, run};
+use crate::state::State;
+use crate::validation::Validation;
+
+/// Learns a policy from demonstrations.
+pub struct TrainExecution;
+
+/// Time between checkpoints: an interruption loses about as much.
+const PACE: Duration = Duration::from_secs(30);
+
+impl Execution for TrainExecution {
+    type Kind = Train;
+
+    fn execute(
+        &self,
+        parameters: &TrainParameters,
+        inputs: &Inputs,
+        context: &Context<'_>,
+    ) -> Result<Outputs, Failure> {
+        execute(parameters, inputs, context, PACE)
+    }
+}
+
+pub(crate) fn execute(
+    parameters: &TrainParameters,
+    inputs: &Inputs,
+    context: &Context<'_>,
+    pace: Duration,
+) -> Result<Outputs, Failure> {
+    let demos = Demonstrations::from_table(inputs.one("demos")?)?;
+    if demos.rows() == 0 {
+        return Err(Failure::stage("there are no demonstrations to learn from"));
+    }
+    let validation = validation(inputs, &demos)?;
+    set_threads(parameters.threads);
+    let selected = select(choice(parameters.device)).map_err(failure)?;
+    context.info(selected.reason);
+    let standardisation = parameters
+        .standardize
+        .then(|| standardise(&demos.observation, parameters.standardize_floor, context));
+    let load = |demos: &Demonstrations| {
+        let observations = match &standardisation {
+            Some(standardisation) => &standardised(&demos.observation, standardisation),
+            None => &demos.observation,
+        };
+        Data::new(&[observations], &[&demos.action], selected.device).map_err(failure)
+    };
+    let data = load(&demos)?;
+    let validation = validation.as_ref().map(load).transpose()?;
+    let streams = [Stream::new(parameters.seed, "train")];
+    let shape = shape(parameters, &demos);
+    let mut method = method(parameters, &shape, &data, &streams, context)?;
+    let batch = parameters.batch as usize;
+    let plan = Plan {
+        epochs: u64::from(parameters.epochs),
+        steps: data.samples.div_ceil(batch),
+        rates: vec![parameters.learning_rate],
+        schedule: match parameters.schedule {
+            train::Schedule::Constant => Schedule::Constant,
+            train::Schedule::Linear => Schedule::Linear {
+                last: parameters.final_share,
+            },
+        },
+        keep_every: u64::from(parameters.checkpoint_every),
+        pace,
+    };
+    let validation = validation
+        .as_ref()
+        .map(|data| Validation::new(method.policies(), data))
+        .transpose()
+        .map_err(failure)?;
+    let state = run(method.as_mut(), validation, &plan, context)?;
+    let about = About {
+        environment: demos.about.environment.clone(),
+        time_feature: demos.about.time_feature,
+        method: match parameters.method {
+            train::Method::Bc => "bc",
+            train::Method::Rbc => "rbc",
+        }
+        .to_owned(),
+    };
+    let policies = policies(&state, method.policies(), standardisation.as_ref(), &about)?;
+    Ok(Outputs::new()
+        .table("policy", policies)
+        .table("history", history(&state, &plan)?)
+        .table(
+            "trust",
+            TableBuilder::new()
+                .u64("sample", demos.sample)
+                .u64("drawn", state.counts.drawn.clone())
+                .u64("selected", state.counts.selected.clone())
+                .build()?,
+        )
+        .table(
+            "timing",
+            TableBuilder::new()
+                .u32("epoch", epochs(&state))
+                .f64("seconds", state.journal.seconds)
+                .unit("s")
+                .build()?,
+        ))
+}
+
+/// The validation set, where one is wired that holds anything.
+fn validation(inputs: &Inputs, demos: &Demonstrations) -> Result<Option<Demonstrations>, Failure> {
+    let Some(table) = inputs.optional("validation") else {
+        return Ok(None);
+    };
+    let validation = Demonstrations::from_table(table)?;
+    for (what, ours, theirs) in [
+        ("observations", &demos.observation, &validation.observation),
+        ("actions", &demos.action, &validation.action),
+    ] {
+        if ours.width() != theirs.width() {
+            return Err(Failure::stage(format!(
+                "the {what} to learn from have {} entries, those to validate on {}",
+                ours.width(),
+                theirs.width()
+            ))
+            .help("wire both from demonstrations of one environment"));
+        }
+    }
+    Ok((validation.rows() > 0).then_some(validation))
+}
+
+fn choice(device: train::Device) -> Choice {
+    match device {
+        train::Device::Auto => Choice::Auto,
+        train::Device::Cpu => Choice::Cpu,
+        train::Device::Cuda => Choice::Cuda,
+    }
+}
+
+fn shape(parameters: &TrainParameters, demos: &Demonstrations) -> Shape {
+    Shape {
+        inputs: demos.observation.width(),
+        hidden: parameters.hidden.iter().map(|width| *width as usize).collect(),
+        outputs: demos.action.width(),
+        activation: activation(parameters.activation),
+    }
+}
+
+fn activation(activation: train::Activation) -> Activation {
+    match activation {
+        train::Activation::Relu => Activation::Relu,
+        train::Activation::Tanh => Activation::Tanh,
+    }
+}
+
+fn standardise(observations: &Matrix, floor: f64, context: &Context<'_>) -> Standardisation {
+    let (standardisation, raised) = standardisation(observations, floor);
+    if !raised.is_empty() {
+        let columns: Vec<String> = raised.iter().map(ToString::to_string).collect();
+        context.warn(format!(
+            "observations hardly vary in column {} (counted from 0): standardised with a deviation of {floor}, \
+             `standardize_floor`",
+            columns.join(", ")
+        ));
+    }
+    standardisation
+}
+
+fn method<'a>(
+    parameters: &TrainParameters,
+    shape: &Shape,
+    data: &'a Data,
+    streams: &'a [Stream],
+    context: &Context<'_>,
+) -> Result<Box<dyn Method + 'a>, Failure> {
+    let clip = (parameters.gradient_clip > 0.0).then_some(parameters.gradient_clip);
+    Ok(match parameters.method {
+        train::Method::Bc => {
+            let batch = parameters.batch as usize;
+            Box::new(Bc::new(shape, data, streams, batch, clip).map_err(failure)?)
+        }
+        train::Method::Rbc => {
+            let settings = RbcSettings {
+                challenger: parameters.rbc.objective == Objective::MinMax,
+                partition: partition(&parameters.rbc, data.samples, context)?,
+                clip,
+            };
+            Box::new(Rbc::new(shape, data, streams, settings).map_err(failure)?)
+        }
+    })
+}
+
+fn partition(
+    parameters: &RbcParameters,
+    samples: usize,
+    context: &Context<'_>,
+) -> Result<Partition, Failure> {
+    let block = parameters.block_size() as usize;
+    if block > samples {
+        return Err(
+            Failure::stage(format!("{samples} demonstrations do not make a block of {block}"))
+                .help("give a smaller `rbc.block`, or learn from more"),
+        );
+    }
+    let chunk = match parameters.chunk as usize {
+        0 => samples,
+        chunk => chunk.min(samples),
+    };
+    let partition = Partition::new(chunk, block, parameters.window_share());
+    context.info(format!(
+        "chunks of {chunk} samples make {} blocks of {block}, of which the {} around the median one give the gradient",
+        partition.blocks, partition.window
+    ));
+    let clean = (1.0 - parameters.assumed_epsilon).powi(block.try_into().unwrap_or(i32::MAX));
+    if clean <= 0.5 {
+        context.warn(format!(
+            "with a share of {} outliers only {:.0} % of blocks of {block} are free of them: the median block is likely \
+             not to be; give a smaller `rbc.block`",
+            parameters.assumed_epsilon,
+            100.0 * clean
+        ));
+    }
+    Ok(partition)
+}
+
+/// Every kept network as a policy that standardises what it observes and clips its actions to the environment's bounds.
+fn policies(
+    state: &State,
+    ensemble: &Ensemble,
+    standardisation: Option<&Standardisation>,
+    about: &About,
+) -> Result<Table, Failure> {
+    let shape = ensemble.shape();
+    let checkpoints = state.kept.iter().map(|(epoch, networks)| {
+        let policy = Policy::new(
+            ensemble.saved_member(networks, 0)?,
+            shape.activation,
+            standardisation.cloned(),
+            ActionMap {
+                squash: Squash::Clip,
+                low: vec![-1.0; shape.outputs],
+                high: vec![1.0; shape.outputs],
+            },
+            about.clone(),
+        )?;
+        Ok((*epoch as u32, policy))
+    });
+    let checkpoints = checkpoints.collect::<Result<_, _>>().map_err(failure)?;
+    let set = PolicySet::new(checkpoints).map_err(|error| Failure::bug(error.to_string()))?;
+    Ok(set.to_table()?)
+}
+
+/// Epochs, counted from 1.
+fn epochs(state: &State) -> Vec<u32> {
+    (1..=state.epochs as u32).collect()
+}
+
+fn history(state: &State, plan: &Plan) -> Result<Table, TableError> {
+    let journal = &state.journal;
+    let or_missing = |column: &[f64]| -> Vec<Option<f64>> {
+        (0..state.epochs as usize)
+            .map(|epoch| column.get(epoch).copied())
+            .collect()
+    };
+    TableBuilder::new()
+        .u32("epoch", epochs(state))
+        .f64("loss", journal.loss.clone())
+        .optional_f64("validation_loss", or_missing(&journal.validation))
+        .optional_f64("median", or_missing(&journal.median))
+        .f64(
+            "learning_rate",
+            journal.rate.iter().map(|share| share * plan.rates[0]).collect(),
+        )
+        .f64("gradient_norm", journal.norm.clone())
+        .build()
+}

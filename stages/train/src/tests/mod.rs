@@ -1,0 +1,132 @@
+//! `train` from outside, and its steps against their definitions.
+
+mod continuation;
+mod golden;
+mod learning;
+mod refusals;
+mod steps;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use provenir_api::protocol::{Level, Progress};
+use provenir_execution::{Context, Failure, Inputs, Outputs, Reporter};
+use provenir_kinds::train::TrainParameters;
+use provenir_policy::PolicySet;
+use provenir_random::Stream;
+use provenir_table::Matrix;
+use provenir_table::demonstrations::{About, Demonstrations};
+
+use crate::execution::execute;
+
+/// Parameters as a manifest gives them.
+macro_rules! parameters {
+    ($($json:tt)*) => {
+        serde_json::from_value::<provenir_kinds::train::TrainParameters>(serde_json::json!($($json)*)).unwrap()
+    };
+}
+use parameters;
+
+/// Collects what is said, and asks the execution to stop after a number of steps.
+#[derive(Default)]
+struct Listener {
+    said: Mutex<Vec<(Level, String)>>,
+    stop_after: Option<u64>,
+    cancelled: AtomicBool,
+}
+
+impl Reporter for Listener {
+    fn progress(&self, progress: Progress) {
+        if self.stop_after.is_some_and(|steps| progress.done >= steps) {
+            self.cancelled.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn log(&self, level: Level, message: &str) {
+        self.said.lock().unwrap().push((level, message.to_owned()));
+    }
+}
+
+impl Listener {
+    fn warnings(&self) -> Vec<String> {
+        let said = self.said.lock().unwrap();
+        let warnings = said.iter().filter(|(level, _)| *level == Level::Warning);
+        warnings.map(|(_, message)| message.clone()).collect()
+    }
+}
+
+/// What the tests' expert does: two smooth functions of three observed values within ±0.9.
+fn expert(observation: &[f32]) -> [f32; 2] {
+    [
+        0.9 * (observation[0] - 0.5 * observation[1]).tanh(),
+        -0.7 * observation[2].tanh(),
+    ]
+}
+
+/// What the expert does at standard normal observations.
+fn demonstrations(rows: usize, seed: u64) -> Demonstrations {
+    let mut stream = Stream::new(seed, "demonstrations");
+    let observations: Vec<f32> = (0..rows * 3).map(|_| stream.normal() as f32).collect();
+    let actions = observations.chunks(3).flat_map(expert).collect();
+    Demonstrations {
+        sample: (0..rows as u64).map(|row| row * 7).collect(),
+        episode: vec![0; rows],
+        step: (0..rows as u32).collect(),
+        observation: Matrix::new(3, observations).unwrap(),
+        action: Matrix::new(2, actions).unwrap(),
+        reward: vec![0.0; rows],
+        terminated: vec![false; rows],
+        truncated: vec![false; rows],
+        about: About {
+            environment: "hopper".to_owned(),
+            time_feature: true,
+            expert: "test".to_owned(),
+            notes: [].into(),
+        },
+    }
+}
+
+/// Puts ±1 in place of the actions of the first samples.
+fn with_outliers(mut demos: Demonstrations, count: usize) -> Demonstrations {
+    let mut stream = Stream::new(99, "outliers");
+    for row in 0..count {
+        for action in demos.action.row_mut(row) {
+            *action = if stream.below(2) == 0 { -1.0 } else { 1.0 };
+        }
+    }
+    demos
+}
+
+fn inputs(demos: &Demonstrations) -> Inputs {
+    Inputs::new().with_table("demos", demos.clone().into_table().unwrap())
+}
+
+fn train_with(
+    parameters: &TrainParameters,
+    inputs: &Inputs,
+    listener: &Listener,
+) -> Result<Outputs, Failure> {
+    let folder = tempfile::tempdir().unwrap();
+    let partial = camino::Utf8Path::from_path(folder.path()).unwrap();
+    let context = Context::new(listener, &listener.cancelled, partial);
+    execute(parameters, inputs, &context, Duration::MAX / 2)
+}
+
+fn train(parameters: &TrainParameters, demos: &Demonstrations) -> Outputs {
+    train_with(parameters, &inputs(demos), &Listener::default()).unwrap()
+}
+
+fn policies(outputs: &Outputs) -> PolicySet {
+    PolicySet::from_table(outputs.get_table("policy").unwrap()).unwrap()
+}
+
+/// What the last policy does at the observations.
+fn actions(outputs: &Outputs, observations: &Matrix) -> Matrix {
+    let mut actions = vec![0.0; observations.rows() * 2];
+    policies(outputs)
+        .last()
+        .actor()
+        .act(observations.values(), &mut actions);
+    Matrix::new(2, actions).unwrap()
+}

@@ -1,0 +1,80 @@
+use provenir_api::protocol::Blame;
+
+use super::*;
+
+fn refusal(parameters: &TrainParameters, inputs: &Inputs) -> Failure {
+    train_with(parameters, inputs, &Listener::default()).unwrap_err()
+}
+
+#[test]
+fn what_cannot_be_learnt_from_is_refused_with_its_reason() {
+    let bc = parameters!({ "method": "bc", "hidden": [4], "epochs": 1 });
+    let failure = refusal(&bc, &inputs(&demonstrations(0, 1)));
+    assert_eq!(failure.to_string(), "there are no demonstrations to learn from");
+
+    let demos = demonstrations(10, 1);
+    let mut narrow = demonstrations(10, 2);
+    narrow.observation = Matrix::new(1, vec![0.0; 10]).unwrap();
+    let both = inputs(&demos).with_table("validation", narrow.into_table().unwrap());
+    assert_eq!(
+        refusal(&bc, &both).to_string(),
+        "the observations to learn from have 3 entries, those to validate on 1"
+    );
+
+    let rbc = parameters!({ "method": "rbc", "hidden": [4], "epochs": 1, "rbc": { "block": 11 } });
+    let failure = refusal(&rbc, &inputs(&demos));
+    assert_eq!(failure.to_string(), "10 demonstrations do not make a block of 11");
+    assert_eq!(failure.blame(), Blame::Stage);
+}
+
+#[test]
+fn numbers_that_are_not_finite_end_the_training_where_they_arise() {
+    let mut demos = demonstrations(600, 1);
+    demos.observation.row_mut(123)[1] = 3e38;
+    let bc = parameters!({
+        "method": "bc", "hidden": [4], "epochs": 3, "batch": 200, "standardize": false, "seed": 1,
+    });
+    let failure = refusal(&bc, &inputs(&demos));
+    // The batch that holds sample 123 in the first epoch's order.
+    let order = Stream::new(1, "train").child("order", 0).permutation(600);
+    let batch = order.iter().position(|sample| *sample == 123).unwrap() / 200 + 1;
+    assert!(
+        failure
+            .to_string()
+            .starts_with(&format!("the loss of batch {batch} of 3 in epoch 1 is ")),
+        "{failure}"
+    );
+    assert_eq!(failure.blame(), Blame::Stage);
+}
+
+#[test]
+fn a_column_that_does_not_vary_is_told_once_and_does_no_harm() {
+    let mut demos = demonstrations(300, 1);
+    for row in 0..300 {
+        demos.observation.row_mut(row)[1] = 5.0;
+    }
+    let listener = Listener::default();
+    let bc = parameters!({ "method": "bc", "hidden": [4], "epochs": 2 });
+    let outputs = train_with(&bc, &inputs(&demos), &listener).unwrap();
+    assert_eq!(
+        listener.warnings(),
+        [
+            "observations hardly vary in column 1 (counted from 0): standardised with a deviation of 0.001, \
+          `standardize_floor`"
+        ]
+    );
+    let policies = policies(&outputs);
+    let scale = &policies.last().standardisation().unwrap().scale;
+    assert!((scale[1] - 1e-3).abs() < 1e-15 && scale[0] > 0.9);
+}
+
+#[test]
+fn blocks_that_are_mostly_dirty_are_told() {
+    let listener = Listener::default();
+    let rbc = parameters!({
+        "method": "rbc", "hidden": [4], "epochs": 1, "rbc": { "block": 4, "assumed_epsilon": 0.2 },
+    });
+    train_with(&rbc, &inputs(&demonstrations(300, 1)), &listener).unwrap();
+    assert_eq!(listener.warnings().len(), 1);
+    assert!(listener.warnings()[0].contains("only 41 % of blocks of 4"));
+}
