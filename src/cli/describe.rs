@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn numbers_are_kept_to_what_matters() {
         assert_eq!(
-            [1.0, 0.1, 2442.123_456, 1.0 / 3.0, 1e-9].map(number),
+            [1.0, 0.1, 2_442.123_456, 1.0 / 3.0, 1e-9].map(number),
             ["1", "0.1", "2442.12", "0.333333", "1.00000e-9"]
         );
     }

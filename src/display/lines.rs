@@ -21,7 +21,7 @@ pub struct Lines<'a> {
     done: usize,
     /// When the current second began, and how many lines were told or withheld in it.
     second: Instant,
-    lines: usize,
+    count: usize,
 }
 
 impl<'a> Lines<'a> {
@@ -32,7 +32,7 @@ impl<'a> Lines<'a> {
             told: BTreeMap::new(),
             done: 0,
             second: clock::instant(),
-            lines: 0,
+            count: 0,
         }
     }
 
@@ -88,7 +88,7 @@ impl<'a> Lines<'a> {
     /// Tells what happens to every cell, unless that happens too often for anyone to read.
     fn routine(&mut self, text: &str) {
         if self.second.elapsed() >= Duration::from_secs(1) {
-            if self.lines > RATE {
+            if self.count > RATE {
                 say(&format!(
                     "… {} of {} cells done",
                     grouped(self.done),
@@ -96,10 +96,10 @@ impl<'a> Lines<'a> {
                 ));
             }
             self.second = clock::instant();
-            self.lines = 0;
+            self.count = 0;
         }
-        self.lines += 1;
-        if self.lines <= RATE {
+        self.count += 1;
+        if self.count <= RATE {
             say(text);
         }
     }

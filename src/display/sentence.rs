@@ -1,5 +1,6 @@
 //! What events say, in words.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use camino::Utf8Path;
@@ -133,7 +134,7 @@ pub(super) fn progress(progress: &Progress) -> String {
         None => format!("{} {}", grouped_u64(progress.done), progress.unit),
     };
     for (name, value) in &progress.metrics {
-        told.push_str(&format!(", {name} {}", significant(*value)));
+        let _ = write!(told, ", {name} {}", significant(*value));
     }
     told
 }
@@ -154,11 +155,11 @@ fn failed(what: &str, failure: &Failure) -> String {
     if !failure.tail.is_empty() {
         told.push_str("\n  the last lines of its log:");
         for line in &failure.tail {
-            told.push_str(&format!("\n  | {line}"));
+            let _ = write!(told, "\n  | {line}");
         }
     }
     if let Some(help) = &failure.help {
-        told.push_str(&format!("\n  help: {help}"));
+        let _ = write!(told, "\n  help: {help}");
     }
     told
 }

@@ -22,7 +22,7 @@ use super::{ActionKey, Layout, StoreError};
 use crate::clock;
 
 /// A claim on which nothing was heard for this long, by an owner that cannot be seen, is void.
-pub(super) const LEASE: Duration = Duration::from_secs(60);
+pub(super) const LEASE: Duration = Duration::from_mins(1);
 /// How often an owner renews its claims.
 pub const RENEWAL: Duration = Duration::from_secs(10);
 
