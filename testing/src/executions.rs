@@ -101,7 +101,6 @@ impl Execution for RunCrash {
     type Kind = Crash;
 
     #[expect(
-        clippy::exit,
         clippy::panic,
         clippy::print_stderr,
         reason = "dying in every way is what it is for"
