@@ -79,7 +79,7 @@ pub(super) struct OverrideArguments {
 
 #[derive(Debug, Args)]
 pub(super) struct StoreArguments {
-    /// The store [default: PROVENIR_CACHE, or the nearest `cache` folder of Provenir above the manifest, or `cache` beside it]
+    /// The store [default: `PROVENIR_CACHE`, or the nearest `cache` folder of Provenir above the manifest, or `cache` beside it]
     #[arg(long, value_name = "FOLDER")]
     pub(super) cache: Option<Utf8PathBuf>,
 }

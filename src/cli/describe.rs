@@ -12,10 +12,12 @@ const WIDTH: usize = 28;
 
 /// A table in words.
 pub(super) fn describe(table: &Table) -> Result<String, TableError> {
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let (rows, columns) = (table.rows(), table.schema().columns.len());
     let mut text = format!(
-        "{} rows, {} columns\n",
-        table.rows(),
-        table.schema().columns.len()
+        "{rows} row{}, {columns} column{}\n",
+        plural(rows),
+        plural(columns)
     );
     let mut grid = vec![
         ["column", "type", "unit", "missing", "min", "mean", "max"]
@@ -270,16 +272,13 @@ mod tests {
     #[test]
     fn an_empty_table_has_no_ranges_and_no_rows() {
         let table = TableBuilder::new().f64("value", vec![]).build().unwrap();
-        assert_eq!(
-            describe(&table).unwrap().lines().next(),
-            Some("0 rows, 1 columns")
-        );
+        assert_eq!(describe(&table).unwrap().lines().next(), Some("0 rows, 1 column"));
     }
 
     #[test]
     fn numbers_are_kept_to_what_matters() {
         assert_eq!(
-            [1.0, 0.1, 2442.123_456, 1.0 / 3.0, 1e-9].map(number),
+            [1.0, 0.1, 2_442.123_456, 1.0 / 3.0, 1e-9].map(number),
             ["1", "0.1", "2442.12", "0.333333", "1.00000e-9"]
         );
     }

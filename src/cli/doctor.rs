@@ -4,17 +4,18 @@ use super::{Edition, environment, session, terminal};
 use crate::exec;
 use crate::record::Host;
 use crate::store::{Layout, Store, Workspace};
+use std::fmt::Write;
 
 /// `doctor`: every check is made, whatever the others say.
 pub(super) fn doctor(edition: &Edition, arguments: &StoreArguments) -> Result<Exit, CommandError> {
     let mut report = Report::default();
     let host = Host::current();
-    report.good(format!(
+    report.good(&format!(
         "provenir {}, build {}",
         env!("CARGO_PKG_VERSION"),
         provenir_build_id::BUILD
     ));
-    report.good(format!(
+    report.good(&format!(
         "{} on {}, {} cores, {} MiB of memory",
         host.system, host.architecture, host.cores, host.memory
     ));
@@ -36,20 +37,20 @@ struct Report {
 }
 
 impl Report {
-    fn good(&mut self, line: String) {
-        self.text.push_str(&format!("ok    {line}\n"));
+    fn good(&mut self, line: &str) {
+        let _ = writeln!(self.text, "ok    {line}");
     }
 
     fn bad(&mut self, line: &str, help: Option<&str>) {
         self.is_bad = true;
-        self.text.push_str(&format!("error {line}\n"));
+        let _ = writeln!(self.text, "error {line}");
         if let Some(help) = help {
-            self.text.push_str(&format!("      help: {help}\n"));
+            let _ = writeln!(self.text, "      help: {help}");
         }
     }
 
-    fn more(&mut self, line: String) {
-        self.text.push_str(&format!("      {line}\n"));
+    fn more(&mut self, line: &str) {
+        let _ = writeln!(self.text, "      {line}");
     }
 }
 
@@ -57,9 +58,9 @@ fn check_worker(edition: &Edition, report: &mut Report) -> Result<(), CommandErr
     let program = session::worker(edition)?;
     match exec::greeting(&program) {
         Ok(hello) => {
-            report.good(format!("worker {}, of the same build", program.path));
+            report.good(&format!("worker {}, of the same build", program.path));
             for (name, value) in hello.platform {
-                report.more(format!("{name}: {value}"));
+                report.more(&format!("{name}: {value}"));
             }
             let known = edition.registry();
             let lacking: Vec<&str> = known
@@ -81,21 +82,21 @@ fn check_worker(edition: &Edition, report: &mut Report) -> Result<(), CommandErr
 fn check_store(layout: &Layout, report: &mut Report) {
     let root = layout.root();
     if !root.exists() {
-        report.good(format!("store {root}: will be made by the first run"));
+        report.good(&format!("store {root}: will be made by the first run"));
         return;
     }
     match Workspace::create(layout) {
-        Ok(_) => report.good(format!("store {root}: can be written to")),
+        Ok(_) => report.good(&format!("store {root}: can be written to")),
         Err(error) => report.bad(&format!("store {root}: {error}"), error.help()),
     }
     match layout.newer() {
         Ok(newer) if newer.is_empty() => {}
-        Ok(newer) => report.more(format!("not seen by this version: {}", newer.join(", "))),
+        Ok(newer) => report.more(&format!("not seen by this version: {}", newer.join(", "))),
         Err(error) => report.bad(&error.to_string(), error.help()),
     }
     let (available, path) = Store::open(root).index_state();
     if available {
-        report.good(format!("index {path}"));
+        report.good(&format!("index {path}"));
     } else {
         report.bad(
             &format!("index {path}: cannot be used; everything works without it, more slowly"),
@@ -112,7 +113,7 @@ fn check_store(layout: &Layout, report: &mut Report) {
                     Some("free some space"),
                 );
             } else {
-                report.good(format!("{free:.1} GiB free on the store's disk"));
+                report.good(&format!("{free:.1} GiB free on the store's disk"));
             }
         }
         Err(error) => report.bad(&format!("cannot ask for the free space of {root}: {error}"), None),

@@ -99,10 +99,11 @@ impl CommandError {
         match self {
             Self::Manifest(_) | Self::Request { .. } => Exit::Request,
             Self::Store(StoreError::Outputs(_)) => Exit::Bug,
-            Self::Store(_) | Self::Worker(_) | Self::Environment { .. } => Exit::Environment,
             // Whoever reads has enough, as `head` has: nothing went wrong.
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
-            Self::Output(_) => Exit::Environment,
+            Self::Store(_) | Self::Worker(_) | Self::Environment { .. } | Self::Output(_) => {
+                Exit::Environment
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use super::arguments::PlanArguments;
 use super::error::{CommandError, Exit};
@@ -61,7 +62,7 @@ fn heading(plan: &Plan, survey: &Survey<'_>) -> String {
         (unknown, "known only when those have run"),
     ] {
         if count > 0 {
-            text.push_str(&format!(", {count} {what}"));
+            let _ = write!(text, ", {count} {what}");
         }
     }
     text.push_str("\n\n");
@@ -130,7 +131,7 @@ fn reasons(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Result<String, Co
                 _ if cells.len() == stage.cells.len() => format!("{}, all {} cells", stage.name, cells.len()),
                 _ => format!("{}, {} cells", stage.name, cells.len()),
             };
-            text.push_str(&format!("  {who}: {reason}\n"));
+            let _ = writeln!(text, "  {who}: {reason}");
         }
     }
     Ok(if text.is_empty() {

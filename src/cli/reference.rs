@@ -61,7 +61,9 @@ fn find_digest(arguments: &ReferenceArguments, text: &str) -> Result<Option<Foun
         folder,
     )?);
     let objects: Vec<String> = beginning_with(layout.objects(), text, "")?.into_iter().collect();
-    let results: Vec<String> = beginning_with(layout.results(), text, ".json")?.into_iter().collect();
+    let results: Vec<String> = beginning_with(layout.results(), text, ".json")?
+        .into_iter()
+        .collect();
     match (&objects[..], &results[..]) {
         ([], []) => Ok(None),
         ([object], []) => {

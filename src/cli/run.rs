@@ -2,6 +2,7 @@ use super::arguments::RunArguments;
 use super::error::{CommandError, Exit};
 use super::terminal::say;
 use super::{Edition, session};
+use crate::clock;
 use crate::display::{Display, Mode};
 use crate::exec::{self, Event, Options, Subscriber, Survey};
 use crate::record::{Program, Recorder, Request, RunId};
@@ -10,6 +11,7 @@ use provenir_api::Resources;
 
 /// `run`.
 pub(super) fn run(edition: &Edition, arguments: &RunArguments) -> Result<Exit, CommandError> {
+    let began = clock::instant();
     let plan = session::plan(edition, &arguments.manifest)?;
     let force = session::select(&plan, &arguments.force)?;
     let store = session::create(&arguments.manifest, &plan)?;
@@ -22,6 +24,7 @@ pub(super) fn run(edition: &Edition, arguments: &RunArguments) -> Result<Exit, C
         force,
         worker: session::worker(edition)?,
         logs: Recorder::logs(store.layout(), &id),
+        began,
     };
     let request = Request {
         id,

@@ -32,10 +32,10 @@ impl<'a> Selector<'a> {
             };
             rest = &list[end + 1..];
             for part in list[..end].split(',').filter(|part| !part.trim().is_empty()) {
-                let Some((axis, value)) = part.split_once('=') else {
+                let Some((name, value)) = part.split_once('=') else {
                     return Err(wrong(&format!("`{}` is not an axis and its value", part.trim())));
                 };
-                axes.push((axis.trim(), value.trim().trim_matches('"')));
+                axes.push((name.trim(), value.trim().trim_matches('"')));
             }
         }
         Ok((

@@ -5,33 +5,31 @@ use super::reference::find;
 use super::{Edition, terminal};
 use crate::store::StoreError;
 use provenir_table::TableError;
+use std::fmt::Write;
 
 /// `show`.
 pub(super) fn show(edition: &Edition, arguments: &ReferenceArguments) -> Result<Exit, CommandError> {
     let found = find(edition, arguments)?;
     let mut text = String::new();
     if let Some(cell) = &found.cell {
-        text.push_str(&format!("{cell}\n"));
+        let _ = writeln!(text, "{cell}");
     }
     if let Some(artifact) = &found.artifact {
-        text.push_str(&format!(
-            "output {}, content {}\n",
-            artifact.port, artifact.content
-        ));
+        let _ = writeln!(text, "output {}, content {}", artifact.port, artifact.content);
     }
     if let Some(object) = &found.object {
-        text.push_str(&format!("object {object}\n"));
+        let _ = writeln!(text, "object {object}");
     }
     let failed = StoreError::io("cannot read the artifact");
     let size = fs_err::metadata(&found.path).map_err(failed)?.len();
-    text.push_str(&format!("{size} bytes at {}\n\n", found.path));
+    let _ = writeln!(text, "{size} bytes at {}\n", found.path);
     let is_table = match &found.artifact {
         Some(artifact) => artifact.extension == "parquet",
         None => has_parquet_magic(&found.path)?,
     };
     if is_table {
-        let table = provenir_table::read(&found.path, found.object).map_err(unreadable)?;
-        text.push_str(&describe(&table).map_err(unreadable)?);
+        let table = provenir_table::read(&found.path, found.object).map_err(|error| unreadable(&error))?;
+        text.push_str(&describe(&table).map_err(|error| unreadable(&error))?);
     } else {
         let extension = found
             .artifact
@@ -40,7 +38,7 @@ pub(super) fn show(edition: &Edition, arguments: &ReferenceArguments) -> Result<
         let kind = extension
             .or(found.path.extension())
             .map_or_else(String::new, |extension| format!(".{extension} "));
-        text.push_str(&format!("a {kind}file, not a table\n"));
+        let _ = writeln!(text, "a {kind}file, not a table");
     }
     terminal::print(&text)?;
     Ok(Exit::Done)
@@ -67,9 +65,9 @@ fn has_parquet_magic(path: &camino::Utf8Path) -> Result<bool, StoreError> {
     Ok(magic == b"PAR1")
 }
 
-fn unreadable(error: TableError) -> CommandError {
+fn unreadable(error: &TableError) -> CommandError {
     match error {
-        TableError::Damaged { expected, .. } => StoreError::Damaged { object: expected }.into(),
+        TableError::Damaged { expected, .. } => StoreError::Damaged { object: *expected }.into(),
         TableError::Io { .. } => CommandError::Environment {
             message: error.to_string(),
             help: None,

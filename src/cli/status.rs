@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::io::ErrorKind;
 
 use camino::Utf8Path;
@@ -72,7 +73,7 @@ pub(super) fn status(edition: &Edition, arguments: &ManifestArguments) -> Result
             None if last.is_running()? => "running".to_owned(),
             None => "killed before it ended".to_owned(),
         };
-        text.push_str(&format!("\nlast run {}: {ended}\n", last.id));
+        let _ = writeln!(text, "\nlast run {}: {ended}", last.id);
     }
     terminal::print(&text)?;
     Ok(Exit::Done)
@@ -81,10 +82,10 @@ pub(super) fn status(edition: &Edition, arguments: &ManifestArguments) -> Result
 fn section(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
     let mut lines = lines.peekable();
     if lines.peek().is_some() {
-        text.push_str(&format!("\n{title}\n"));
+        let _ = writeln!(text, "\n{title}");
     }
     for line in lines {
-        text.push_str(&format!("  {line}\n"));
+        let _ = writeln!(text, "  {line}");
     }
 }
 

@@ -67,7 +67,7 @@ impl<'a> Bars<'a> {
             }
             _ => {
                 self.over(event);
-                if let Some(told) = sentence(event, self.plan) {
+                if let Some(told) = sentence(event) {
                     self.say(&told);
                 }
             }

@@ -1,5 +1,6 @@
 //! What events say, in words.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use camino::Utf8Path;
@@ -10,7 +11,7 @@ use crate::plan::Plan;
 use crate::store::{Copied, Outcome};
 
 /// What an event says to a person who only wants to know what is over or needs attention: `None` where it is neither.
-pub(super) fn sentence(event: &Event<'_>, plan: &Plan) -> Option<String> {
+pub(super) fn sentence(event: &Event<'_>) -> Option<String> {
     let told = match event {
         Event::CellFinished {
             cell,
@@ -39,13 +40,13 @@ pub(super) fn sentence(event: &Event<'_>, plan: &Plan) -> Option<String> {
             "warning: the artifact {} is damaged; {cell}, which made it, runs again",
             object.short()
         ),
-        _ => return urgent(event, plan),
+        _ => return urgent(event),
     };
     Some(told)
 }
 
 /// What an event says to a person who wants to hear of trouble only.
-pub(super) fn urgent(event: &Event<'_>, plan: &Plan) -> Option<String> {
+pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
     use provenir_api::protocol::Level;
 
     let told = match event {
@@ -64,9 +65,9 @@ pub(super) fn urgent(event: &Event<'_>, plan: &Plan) -> Option<String> {
         Event::CellCancelled { cell } => format!("stopped: {cell}"),
         Event::Published {
             path, copied, kept, ..
-        } => published(shortest(path, plan), *copied, *kept)?,
+        } => published(shortest(path), *copied, *kept)?,
         Event::NotPublished { path, failure, .. } => {
-            failed(&format!("cannot publish `{}`", shortest(path, plan)), failure)
+            failed(&format!("cannot publish `{}`", shortest(path)), failure)
         }
         Event::Interrupted => "stopping: finished cells are kept; interrupt again to stop at once".to_owned(),
         _ => return None,
@@ -111,7 +112,7 @@ pub(super) fn ending(summary: &Summary, plan: &Plan) -> String {
             .cells
             .iter()
             .flat_map(|cell| &cell.publish)
-            .map(|publish| format!("  {}", shortest(&plan.folder.join(&publish.path), plan)))
+            .map(|publish| format!("  {}", shortest(&plan.folder.join(&publish.path))))
             .collect();
         if !files.is_empty() {
             lines.push("published:".to_owned());
@@ -133,7 +134,7 @@ pub(super) fn progress(progress: &Progress) -> String {
         None => format!("{} {}", grouped_u64(progress.done), progress.unit),
     };
     for (name, value) in &progress.metrics {
-        told.push_str(&format!(", {name} {}", significant(*value)));
+        let _ = write!(told, ", {name} {}", significant(*value));
     }
     told
 }
@@ -154,11 +155,11 @@ fn failed(what: &str, failure: &Failure) -> String {
     if !failure.tail.is_empty() {
         told.push_str("\n  the last lines of its log:");
         for line in &failure.tail {
-            told.push_str(&format!("\n  | {line}"));
+            let _ = write!(told, "\n  | {line}");
         }
     }
     if let Some(help) = &failure.help {
-        told.push_str(&format!("\n  help: {help}"));
+        let _ = write!(told, "\n  help: {help}");
     }
     told
 }
@@ -176,12 +177,12 @@ fn published(path: &Utf8Path, copied: Copied, kept: Option<&Utf8Path>) -> Option
     })
 }
 
-/// A path as a person would type it: relative to the current folder where it lies below.
-fn shortest<'p>(path: &'p Utf8Path, _: &Plan) -> &'p Utf8Path {
+/// A path as a person would type it: relative to the working folder where it lies below.
+fn shortest(path: &Utf8Path) -> &Utf8Path {
     std::env::current_dir()
         .ok()
-        .and_then(|here| camino::Utf8PathBuf::try_from(here).ok())
-        .and_then(|here| path.strip_prefix(here).ok())
+        .and_then(|here| path.as_std_path().strip_prefix(here).ok())
+        .and_then(Utf8Path::from_path)
         .unwrap_or(path)
 }
 
@@ -189,7 +190,7 @@ fn cells(count: usize) -> String {
     format!("{} cell{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
-fn grouped(count: usize) -> String {
+pub(super) fn grouped(count: usize) -> String {
     grouped_u64(count as u64)
 }
 

@@ -47,7 +47,7 @@ impl Budget {
 pub fn memory() -> u64 {
     const MIB: u64 = 1 << 20;
     let info = rustix::system::sysinfo();
-    let physical = u64::from(info.mem_unit) * u64::try_from(info.totalram).unwrap_or(u64::MAX / 4096) / MIB;
+    let physical = u64::from(info.mem_unit) * info.totalram / MIB;
     let limit = fs_err::read_to_string("/sys/fs/cgroup/memory.max")
         .ok()
         .and_then(|text| text.trim().parse::<u64>().ok())

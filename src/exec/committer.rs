@@ -66,7 +66,7 @@ fn commit(store: &Store, batch: impl Iterator<Item = Finished>) -> Vec<Committed
         platform,
     } in batch
     {
-        match Staged::check(action, &ports, outputs, volatile, &scratch, platform) {
+        match Staged::check(action, &ports, &outputs, volatile, &scratch, platform) {
             Ok(checked) => {
                 cells.push(cell);
                 staged.push(checked);

@@ -133,13 +133,12 @@ impl<'a> Resolver<'a> {
         let plan = self.plan;
         let sources = plan.cells[cell].parameters.sources.iter().map(|source| {
             let path = self.plan.source_path(source);
-            let digest = match self.sources.get(&path) {
-                Some(digest) => *digest,
-                None => {
-                    let digest = self.store.source(&path)?;
-                    self.sources.insert(path, digest);
-                    digest
-                }
+            let digest = if let Some(digest) = self.sources.get(&path) {
+                *digest
+            } else {
+                let digest = self.store.source(&path)?;
+                self.sources.insert(path, digest);
+                digest
             };
             Ok((source.pointer.clone(), digest))
         });

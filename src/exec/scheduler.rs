@@ -45,6 +45,8 @@ pub struct Options {
     pub worker: WorkerProgram,
     /// Where the logs of cells go.
     pub logs: Utf8PathBuf,
+    /// When the command began, so that the time told includes what it took to find out that nothing has to run.
+    pub began: Instant,
 }
 
 /// What a run left behind: what happened, and the result of every cell that has one.
@@ -231,7 +233,7 @@ impl<'a, 's> Scheduler<'a, 's> {
             committer,
             summary: Summary::default(),
             manifest: plan.manifest.as_str().into(),
-            began: now,
+            began: options.began,
             renewed: now,
             polled: now,
             cancel_deadline: None,
@@ -332,7 +334,9 @@ impl<'a, 's> Scheduler<'a, 's> {
 
     /// Makes what a run needs that executes something.
     fn prepare(&mut self) -> Option<Interrupts> {
-        let swept = sweep(self.store.layout()).and_then(|()| Workspace::create(self.store.layout()));
+        let swept = sweep(self.store.layout())
+            .and_then(|()| self.claims.sweep())
+            .and_then(|()| Workspace::create(self.store.layout()));
         match swept {
             Ok(workspace) => self.workspace = Some(workspace),
             Err(error) => self.halt(Failure::from(&error)),
@@ -349,10 +353,9 @@ impl<'a, 's> Scheduler<'a, 's> {
 
     fn work(&mut self, signals: &Receiver<Signal>) {
         loop {
+            self.check_voice();
             self.dispatch();
-            if let Some(error) = self.voice.failed.take() {
-                self.halt(Failure::from(&error));
-            }
+            self.check_voice();
             if self.is_idle() {
                 return;
             }
@@ -367,6 +370,13 @@ impl<'a, 's> Scheduler<'a, 's> {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             self.keep_time();
+        }
+    }
+
+    /// Stops the run where a subscriber could not do its part.
+    fn check_voice(&mut self) {
+        if let Some(error) = self.voice.failed.take() {
+            self.halt(Failure::from(&error));
         }
     }
 
@@ -461,17 +471,13 @@ impl<'a, 's> Scheduler<'a, 's> {
             });
         }
         self.publish(&results);
-        if let Some(error) = self.voice.failed.take() {
-            self.halt(Failure::from(&error));
-        }
+        self.check_voice();
         self.store.flush();
         self.summary.seconds = self.began.elapsed().as_secs_f64();
         self.voice.say(&Event::RunFinished {
             summary: &self.summary,
         });
-        if let Some(error) = self.voice.failed.take() {
-            self.halt(Failure::from(&error));
-        }
+        self.check_voice();
         RunOutcome {
             summary: self.summary,
             results,

@@ -66,27 +66,10 @@ impl<'a> Survey<'a> {
                     Standing::Due { .. } => Some(input.producer),
                     Standing::Unknown { producer } => Some(*producer),
                 });
-            let standing = match uncertain {
+            standings.push(match uncertain {
                 Some(producer) => Standing::Unknown { producer },
-                None => {
-                    let key = resolver.key(index, &standings)?;
-                    if force.contains(&index) {
-                        Standing::Due {
-                            key,
-                            reason: Due::Forced,
-                        }
-                    } else {
-                        match store.lookup(&key)? {
-                            Lookup::Hit(result) => Standing::Cached(result),
-                            Lookup::Miss(reason) => Standing::Due {
-                                key,
-                                reason: Due::Miss(reason),
-                            },
-                        }
-                    }
-                }
-            };
-            standings.push(standing);
+                None => stand(store, resolver.key(index, &standings)?, force.contains(&index))?,
+            });
         }
         Ok(Self {
             plan,
@@ -107,4 +90,21 @@ impl<'a> Survey<'a> {
             .filter(|standing| matches!(standing, Standing::Cached(_)))
             .count()
     }
+}
+
+/// Where a cell stands whose key is known.
+fn stand(store: &Store, key: ActionKey, forced: bool) -> Result<Standing, StoreError> {
+    if forced {
+        return Ok(Standing::Due {
+            key,
+            reason: Due::Forced,
+        });
+    }
+    Ok(match store.lookup(&key)? {
+        Lookup::Hit(result) => Standing::Cached(result),
+        Lookup::Miss(reason) => Standing::Due {
+            key,
+            reason: Due::Miss(reason),
+        },
+    })
 }

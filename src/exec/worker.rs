@@ -21,7 +21,7 @@ const LOG_LINE_LIMIT: u64 = 64 << 10;
 /// How many of the last lines of standard error are kept for the message about a crash.
 const TAIL: usize = 20;
 /// How long a worker may take to load before it greets.
-const GREETING: Duration = Duration::from_secs(120);
+const GREETING: Duration = Duration::from_mins(2);
 /// How long a worker may take to leave once its input is closed.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -109,7 +109,7 @@ impl WorkerError {
 }
 
 fn shown(tail: &[String]) -> String {
-    tail.iter().map(|line| format!("\n  {line}")).collect()
+    tail.iter().flat_map(|line| ["\n  ", line]).collect()
 }
 
 impl Worker {
@@ -228,12 +228,10 @@ impl Worker {
 
     /// How the worker, whose output is closed, ended: a phrase that goes on after "the worker".
     pub(super) fn ending(&mut self) -> String {
-        let deadline = clock::instant() + FAREWELL;
-        let status = self.wait_until(deadline).unwrap_or_else(|| {
+        if !self.has_ended_by(clock::instant() + FAREWELL) {
             self.kill();
-            self.child.wait().ok()
-        });
-        status.map_or_else(|| "ended".to_owned(), described)
+        }
+        self.child.wait().map_or_else(|_| "ended".to_owned(), described)
     }
 
     /// Asks the worker to leave.
@@ -241,14 +239,13 @@ impl Worker {
         self.input = None;
     }
 
-    /// `None` where it has not ended by then.
-    fn wait_until(&mut self, deadline: Instant) -> Option<Option<ExitStatus>> {
+    /// Waits for the worker to end.
+    fn has_ended_by(&mut self, deadline: Instant) -> bool {
         loop {
             match self.child.try_wait() {
-                Ok(Some(status)) => return Some(Some(status)),
-                Ok(None) if clock::instant() < deadline => thread::sleep(Duration::from_millis(2)),
-                Ok(None) => return None,
-                Err(_) => return Some(None),
+                Ok(Some(_)) | Err(_) => return true,
+                Ok(None) if clock::instant() >= deadline => return false,
+                Ok(None) => thread::sleep(Duration::from_millis(2)),
             }
         }
     }
@@ -287,7 +284,7 @@ impl Drop for Worker {
     fn drop(&mut self) {
         let asked = self.input.take().is_none();
         let deadline = clock::instant() + if asked { FAREWELL } else { Duration::ZERO };
-        if self.wait_until(deadline).is_none() {
+        if !self.has_ended_by(deadline) {
             self.kill();
             self.child.wait().ok();
         }

@@ -99,7 +99,7 @@ impl StoredRun {
                 return Ok(records);
             }
             let record = serde_json::from_slice(&line)
-                .map_err(|error| StoreError::malformed(&path, "list of records", error))?;
+                .map_err(|error| StoreError::malformed(&path, "list of records", &error))?;
             records.push(record);
         }
     }
@@ -112,7 +112,7 @@ fn read<T: DeserializeOwned>(path: &Utf8Path, what: &'static str) -> Result<Opti
             return Err(StoreError::malformed(
                 path,
                 what,
-                format!("it holds {} bytes", metadata.len()),
+                &format!("it holds {} bytes", metadata.len()),
             ));
         }
         Ok(_) => {}
@@ -122,5 +122,5 @@ fn read<T: DeserializeOwned>(path: &Utf8Path, what: &'static str) -> Result<Opti
     let bytes = fs_err::read(path).map_err(failed())?;
     serde_json::from_slice(&bytes)
         .map(Some)
-        .map_err(|error| StoreError::malformed(path, what, error))
+        .map_err(|error| StoreError::malformed(path, what, &error))
 }

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -171,10 +172,11 @@ impl<'a> Recorder<'a> {
         };
         let mut text = String::new();
         for line in message.lines() {
-            text.push_str(&format!(
-                "{} {level}{line}\n",
+            let _ = writeln!(
+                text,
+                "{} {level}{line}",
                 clock::now().strftime("%Y-%m-%dT%H:%M:%SZ")
-            ));
+            );
         }
         file.write_all(text.as_bytes())
     }

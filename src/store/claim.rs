@@ -22,7 +22,7 @@ use super::{ActionKey, Layout, StoreError};
 use crate::clock;
 
 /// A claim on which nothing was heard for this long, by an owner that cannot be seen, is void.
-pub(super) const LEASE: Duration = Duration::from_secs(60);
+pub(super) const LEASE: Duration = Duration::from_mins(1);
 /// How often an owner renews its claims.
 pub const RENEWAL: Duration = Duration::from_secs(10);
 
@@ -117,6 +117,19 @@ impl Claims {
         answer
     }
 
+    /// Removes the claims of dead owners, so that they do not pile up where nobody asks for their actions again.
+    pub fn sweep(&mut self) -> Result<(), StoreError> {
+        let failed = || StoreError::io("cannot clear away old claims");
+        for (name, path) in entries(&self.folder).map_err(failed())? {
+            if let Ok(key) = name.parse::<ActionKey>() {
+                self.judge(&key, &path).map_err(failed())?;
+            } else if marker_owner(&path).is_none_or(|owner| owner.liveness() == Liveness::Dead) {
+                remove_if_there(&path).map_err(failed())?;
+            }
+        }
+        Ok(())
+    }
+
     /// The owner of a claim that stands; `None` where the claim is gone, perhaps because it was void and removed here.
     fn judge(&mut self, key: &ActionKey, path: &Utf8Path) -> std::io::Result<Option<Owner>> {
         let Some((content, modified)) = read(path)? else {
@@ -170,10 +183,7 @@ impl Claims {
         fs_err::write(&unnamed, serde_json::to_vec(Owner::current())?)?;
         if !rename_new(&unnamed, &marker)? {
             fs_err::remove_file(unnamed)?;
-            let holder = fs_err::read(&marker)
-                .ok()
-                .and_then(|bytes| serde_json::from_slice::<Owner>(&bytes).ok());
-            if holder.is_none_or(|holder| holder.liveness() != Liveness::Alive) {
+            if marker_owner(&marker).is_none_or(|holder| holder.liveness() != Liveness::Alive) {
                 remove_if_there(&marker)?;
             }
             return Ok(());
@@ -184,6 +194,27 @@ impl Claims {
         }
         remove_if_there(&marker)
     }
+}
+
+fn marker_owner(marker: &Utf8Path) -> Option<Owner> {
+    serde_json::from_slice(&fs_err::read(marker).ok()?).ok()
+}
+
+/// Names and paths of the files in the folder of claims.
+fn entries(folder: &Utf8Path) -> std::io::Result<Vec<(String, Utf8PathBuf)>> {
+    let entries = match fs_err::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        if let Ok(name) = entry?.file_name().into_string() {
+            let path = folder.join(&name);
+            found.push((name, path));
+        }
+    }
+    Ok(found)
 }
 
 fn remove_if_there(path: &Utf8Path) -> std::io::Result<()> {
@@ -224,19 +255,10 @@ impl Drop for Claim {
 /// Claims of a store that stand at this moment, by action: for people, not for decisions.
 pub fn standing(layout: &Layout) -> Result<Vec<(ActionKey, Owner)>, StoreError> {
     let failed = || StoreError::io("cannot read the claims");
-    let entries = match fs_err::read_dir(layout.claims()) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed()(error)),
-    };
     let mut standing = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(failed())?;
-        let Some(key) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        let path = layout.claims().join(entry.file_name().to_string_lossy().as_ref());
-        if let Some((Some(content), _)) = read(&path).map_err(failed())?
+    for (name, path) in entries(&layout.claims()).map_err(failed())? {
+        if let Ok(key) = name.parse::<ActionKey>()
+            && let Some((Some(content), _)) = read(&path).map_err(failed())?
             && content.owner.liveness() != Liveness::Dead
         {
             standing.push((key, content.owner));
@@ -353,6 +375,20 @@ mod tests {
         let claimed = fixture.request();
         assert!(matches!(claimed, Claimed::Ours(_)));
         assert_eq!(fixture.files(), 1);
+    }
+
+    #[test]
+    fn claims_of_dead_owners_are_swept_and_no_others() {
+        let fixture = fixture();
+        fixture.plant(dead());
+        fs_err::write(fixture.layout.claims().join(format!("{}.1-2", fixture.key)), "{}").unwrap();
+        Claims::new(&fixture.layout).sweep().unwrap();
+        assert_eq!(fixture.files(), 0);
+        for owner in [Owner::current().clone(), elsewhere()] {
+            fixture.plant(owner);
+            Claims::new(&fixture.layout).sweep().unwrap();
+            assert_eq!(fixture.files(), 1);
+        }
     }
 
     #[test]

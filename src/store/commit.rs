@@ -58,7 +58,7 @@ impl Staged {
     pub fn check(
         action: Action,
         ports: &[OutputPort],
-        outputs: Vec<OutputArtifact>,
+        outputs: &[OutputArtifact],
         volatile: bool,
         scratch: &Utf8Path,
         platform: BTreeMap<String, String>,

@@ -63,7 +63,7 @@ impl StoreError {
         move |source| Self::Io { action, source }
     }
 
-    pub(crate) fn malformed(path: &Utf8Path, what: &'static str, reason: impl ToString) -> Self {
+    pub(crate) fn malformed(path: &Utf8Path, what: &'static str, reason: &dyn ToString) -> Self {
         Self::Malformed {
             path: path.to_owned(),
             what,

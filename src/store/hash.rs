@@ -21,7 +21,7 @@ pub(crate) fn hash_file(path: &Utf8Path) -> io::Result<(Digest, u64)> {
     let mut size = 0_u64;
     while filled > 0 {
         size += filled as u64;
-        let (_, read) = rayon::join(
+        let ((), read) = rayon::join(
             || {
                 hasher.update_rayon(&current[..filled]);
             },

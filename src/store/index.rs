@@ -157,13 +157,11 @@ impl Index {
         let State::Open(connection) = &self.state else {
             return None;
         };
-        match ask(connection) {
-            Ok(answer) => Some(answer),
-            Err(_) => {
-                self.state = State::Unavailable;
-                None
-            }
+        let answer = ask(connection);
+        if answer.is_err() {
+            self.state = State::Unavailable;
         }
+        answer.ok()
     }
 
     fn ready(&mut self) {
@@ -227,10 +225,10 @@ fn write(connection: &mut Connection, pending: &Pending) -> rusqlite::Result<()>
         for (path, stamp, digest) in &pending.sources {
             sources.execute(params![
                 path.as_str(),
-                stamp.size as i64,
-                stamp.inode as i64,
-                stamp.modified as i64,
-                stamp.changed as i64,
+                stamp.size.cast_signed(),
+                stamp.inode.cast_signed(),
+                stamp.modified.cast_signed(),
+                stamp.changed.cast_signed(),
                 digest.bytes()
             ])?;
         }

@@ -95,7 +95,7 @@ impl ActionResult {
     pub(super) fn read(path: &Utf8Path, key: &ActionKey) -> Result<Option<Self>, StoreError> {
         const WHAT: &str = "result";
         let failed = || StoreError::io("cannot read a result");
-        let malformed = |reason: &dyn ToString| StoreError::malformed(path, WHAT, reason.to_string());
+        let malformed = |reason: &dyn ToString| StoreError::malformed(path, WHAT, reason);
         let metadata = match fs_err::metadata(path) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

@@ -1,8 +1,8 @@
 use std::io::ErrorKind;
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::claim::LEASE;
 use super::durable::unique;
 use super::durable::write_new;
 use super::owner::{Liveness, Owner};
@@ -16,6 +16,9 @@ use crate::clock;
 pub struct Workspace {
     path: Utf8PathBuf,
 }
+
+/// What nobody is known to own is removed at this age.
+const OLD: Duration = Duration::from_hours(24);
 
 const OWNER: &str = "owner.json";
 
@@ -90,6 +93,5 @@ fn is_abandoned(path: &Utf8Path) -> bool {
             Some(Liveness::Unknown) | None => {}
         }
     }
-    const OLD: u32 = 60 * 24;
-    clock::age(i128::from(Stamp::of(&metadata).modified)) > LEASE * OLD
+    clock::age(i128::from(Stamp::of(&metadata).modified)) > OLD
 }

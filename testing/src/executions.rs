@@ -100,7 +100,11 @@ struct RunCrash;
 impl Execution for RunCrash {
     type Kind = Crash;
 
-    #[expect(clippy::print_stderr, reason = "last words on the way that libraries take")]
+    #[expect(
+        clippy::panic,
+        clippy::print_stderr,
+        reason = "dying in every way is what it is for"
+    )]
     fn execute(&self, parameters: &CrashParameters, _: &Inputs, _: &Context<'_>) -> Result<Outputs, Failure> {
         eprintln!("last words");
         match parameters.how {

@@ -43,7 +43,7 @@ impl Fixture {
             .iter()
             .map(|(name, _, volatile)| port(name, *volatile))
             .collect();
-        let announced = outputs
+        let announced: Vec<OutputArtifact> = outputs
             .iter()
             .map(|(name, text, _)| {
                 let path = scratch.join(format!("{name}.txt"));
@@ -62,7 +62,7 @@ impl Fixture {
         Staged::check(
             action(number),
             &ports,
-            announced,
+            &announced,
             false,
             &scratch,
             BTreeMap::new(),
@@ -326,7 +326,7 @@ fn outputs_that_are_not_what_was_announced_are_refused() {
         rows: None,
         extension: "txt".into(),
     };
-    let check = |outputs: Vec<OutputArtifact>| {
+    let check = |outputs: &[OutputArtifact]| {
         Staged::check(
             action(1),
             &[port("out", false)],
@@ -336,7 +336,7 @@ fn outputs_that_are_not_what_was_announced_are_refused() {
             BTreeMap::new(),
         )
     };
-    assert!(check(vec![good.clone()]).is_ok());
+    assert!(check(std::slice::from_ref(&good)).is_ok());
     let changes: [fn(&mut OutputArtifact); 5] = [
         |output| output.port = "other".into(),
         |output| output.size = 5,
@@ -347,13 +347,13 @@ fn outputs_that_are_not_what_was_announced_are_refused() {
     for change in changes {
         let mut bad = good.clone();
         change(&mut bad);
-        assert!(matches!(check(vec![bad]), Err(StoreError::Outputs(_))));
+        assert!(matches!(check(&[bad]), Err(StoreError::Outputs(_))));
     }
-    assert!(check(vec![]).is_err());
-    assert!(check(vec![good.clone(), good.clone()]).is_err());
+    assert!(check(&[]).is_err());
+    assert!(check(&[good.clone(), good.clone()]).is_err());
     let link = scratch.join("link.txt");
     std::os::unix::fs::symlink("/etc/passwd", &link).unwrap();
-    assert!(check(vec![OutputArtifact { path: link, ..good }]).is_err());
+    assert!(check(&[OutputArtifact { path: link, ..good }]).is_err());
 }
 
 #[test]
