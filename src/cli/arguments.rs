@@ -16,7 +16,7 @@ Exit codes:
 /// Turns TOML manifests into figures: runs only what it does not already hold, and keeps every artifact under the
 /// digest of its content.
 #[derive(Debug, Parser)]
-#[command(name = "provenir", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
+#[command(name = "provenir", bin_name = "provenir", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
 pub(super) struct Arguments {
     #[command(subcommand)]
     pub(super) command: Command,

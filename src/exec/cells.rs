@@ -8,7 +8,7 @@ use provenir_api::protocol::{Blame, Failed};
 use super::event::{Event, Failure};
 use super::scheduler::{Scheduler, State};
 use crate::plan::CellIndex;
-use crate::store::{ActionKey, Commit, Committed, Copied, Lookup, Outcome, StoreError};
+use crate::store::{ActionKey, Commit, Committed, Copied, Lookup, MissReason, Outcome, StoreError};
 
 impl Scheduler<'_, '_> {
     /// Puts a cell whose action is to be executed in line, or behind a cell of this run that is the same action.
@@ -54,14 +54,26 @@ impl Scheduler<'_, '_> {
     /// A cell's producers are all known: finds its result, or puts it in line.
     fn resolve(&mut self, cell: CellIndex) -> Result<Option<Committed>, StoreError> {
         let key = self.resolver.key(cell, &self.states)?;
-        if !self.forced.contains(&cell)
-            && let Lookup::Hit(result) = self.store.lookup(&key)?
-        {
-            self.reuse(cell, key);
-            return Ok(Some(result));
+        if !self.forced.contains(&cell) {
+            match self.store.lookup(&key)? {
+                Lookup::Hit(result) => {
+                    self.reuse(cell, key);
+                    return Ok(Some(result));
+                }
+                Lookup::Miss(reason) => self.discard(&reason),
+            }
         }
         self.enqueue(cell, key);
         Ok(None)
+    }
+
+    /// Takes a damaged artifact out of the store, so that nothing takes it for a good one from now on.
+    pub(super) fn discard(&mut self, reason: &MissReason) {
+        if let MissReason::Damaged(object) = reason
+            && let Err(error) = self.store.discard_if_damaged(object)
+        {
+            self.halt(Failure::from(&error));
+        }
     }
 
     /// Counts a cell whose result was there.

@@ -21,7 +21,7 @@ use super::committer::{Finished, commit_all};
 use super::event::{CellRef, Event, Failure, Subscriber, Summary};
 use super::interrupt::Interrupts;
 use super::resolve::{Resolver, Results};
-use super::survey::{Standing, Survey};
+use super::survey::{Due, Standing, Survey};
 use super::worker::{FromThread, Worker, WorkerId, WorkerProgram};
 use crate::clock;
 use crate::plan::{CellIndex, Plan};
@@ -254,7 +254,7 @@ impl<'a, 's> Scheduler<'a, 's> {
         let mut due = Vec::new();
         self.states.reserve(survey.standings.len());
         for (index, standing) in survey.standings.into_iter().enumerate() {
-            self.states.push(match standing {
+            let state = match standing {
                 Standing::Cached(result) => {
                     self.summary.reused += 1;
                     self.voice.say(&Event::CellReused {
@@ -266,12 +266,16 @@ impl<'a, 's> Scheduler<'a, 's> {
                     });
                     State::Done(result)
                 }
-                Standing::Due { key, .. } => {
+                Standing::Due { key, reason } => {
+                    if let Due::Miss(reason) = reason {
+                        self.discard(&reason);
+                    }
                     due.push((index, key));
                     State::Ready(key)
                 }
                 Standing::Unknown { .. } => State::Waiting(0),
-            });
+            };
+            self.states.push(state);
         }
         if !is_noop {
             self.link();

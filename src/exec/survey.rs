@@ -55,6 +55,10 @@ impl Results for Vec<Standing> {
 impl<'a> Survey<'a> {
     /// Looks up every cell whose key can be known. Executes nothing, and writes nothing but the index.
     pub fn take(plan: &'a Plan, store: &'a Store, force: &BTreeSet<CellIndex>) -> Result<Self, StoreError> {
+        store.lookup_all(|| Self::look(plan, store, force))
+    }
+
+    fn look(plan: &'a Plan, store: &'a Store, force: &BTreeSet<CellIndex>) -> Result<Self, StoreError> {
         let mut resolver = Resolver::new(plan, store);
         let mut standings: Vec<Standing> = Vec::with_capacity(plan.cells.len());
         for (index, cell) in plan.cells.iter().enumerate() {

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock;
 
-/// The name of a run: the time at which it began (UTC), so that names sort as runs did, and four characters that tell
-/// runs of one second apart.
+/// The name of a run: the time at which it began (UTC, to the millisecond), so that names sort as runs did, and four
+/// characters that tell runs of one instant apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(String);
@@ -17,7 +17,7 @@ impl RunId {
         let now = clock::now();
         let entropy = format!("{} {}", now.as_nanosecond(), std::process::id());
         let suffix = &Digest::of(entropy.as_bytes()).hex()[..4];
-        Self(format!("{}-{suffix}", now.strftime("%Y%m%d-%H%M%S")))
+        Self(format!("{}-{suffix}", now.strftime("%Y%m%d-%H%M%S.%3f")))
     }
 
     /// A name that a folder has, if it is one of ours.
@@ -26,8 +26,10 @@ impl RunId {
         let digits = |part: Option<&str>, length: usize| {
             part.is_some_and(|part| part.len() == length && part.bytes().all(|byte| byte.is_ascii_digit()))
         };
-        let ours = digits(parts.next(), 8)
-            && digits(parts.next(), 6)
+        let (date, time) = (parts.next(), parts.next().and_then(|time| time.split_once('.')));
+        let ours = digits(date, 8)
+            && digits(time.map(|(seconds, _)| seconds), 6)
+            && digits(time.map(|(_, fraction)| fraction), 3)
             && parts
                 .next()
                 .is_some_and(|part| part.len() == 4 && part.bytes().all(|byte| byte.is_ascii_alphanumeric()))
@@ -66,15 +68,16 @@ mod tests {
     fn new_names_are_names_and_sort_by_time() {
         let name = RunId::new();
         assert_eq!(RunId::parse(name.as_str()), Some(name.clone()));
-        assert!(name.as_str() > "20250101-000000-0000");
-        assert!(name.answers_to(&name.as_str()[..10]) && name.answers_to(&name.as_str()[16..]));
+        assert!(name.as_str() > "20250101-000000.000-0000");
+        assert!(name.answers_to(&name.as_str()[..10]) && name.answers_to(&name.as_str()[20..]));
         assert!(!name.answers_to("") && !name.answers_to("x"));
         for other in [
             "noop.jsonl",
             "20251128",
-            "20251128-015212-7k3f-x",
-            "20251128-015212-../x",
-            "2025112a-015212-7k3f",
+            "20251128-015212.345-7k3f-x",
+            "20251128-015212.345-../x",
+            "2025112a-015212.345-7k3f",
+            "20251128-015212-7k3f",
         ] {
             assert_eq!(RunId::parse(other), None);
         }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! runs-v1/
-//!   20251128-015212-7k3f/     one folder for each run that executed something
+//!   20251128-015212.345-7k3f/ one folder for each run that executed something
 //!     run.json                what was asked for, by what, where: the resolved manifest, versions, host, git
 //!     records.jsonl           one line for each cell executed; one that sums up those reused
 //!     events.jsonl            everything that happened, with times; no line for a cell reused

@@ -200,10 +200,12 @@ impl Store {
         item
     }
 
+    /// Whether the artifacts of a result are all there, with the bytes that they were stored with. They are read: it is
+    /// asked only where an action was executed although it has a result.
     fn is_whole(&self, result: &ActionResult) -> Result<bool, StoreError> {
         for artifact in &result.outputs {
-            let found = stat(&self.layout().object(&artifact.object))?;
-            if found.is_none_or(|found| found.size != artifact.size) {
+            let path = self.layout().object(&artifact.object);
+            if stat(&path)?.is_none() || !is_intact(&path, artifact)? {
                 return Ok(false);
             }
         }

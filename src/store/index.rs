@@ -82,6 +82,22 @@ impl Index {
         found.flatten().flatten()
     }
 
+    /// Begins to ask many questions: the file is locked against writers once, not for each of them.
+    pub(super) fn begin(&mut self) {
+        self.query(|connection| connection.execute_batch("BEGIN"));
+    }
+
+    /// Ends what [`Index::begin`] began.
+    pub(super) fn end(&mut self) {
+        self.query(|connection| {
+            if connection.is_autocommit() {
+                Ok(())
+            } else {
+                connection.execute_batch("COMMIT")
+            }
+        });
+    }
+
     /// Remembers an action's result.
     pub(super) fn remember_result(&mut self, key: ActionKey, row: &Row) {
         self.pending.results.push((key, row.encode()));

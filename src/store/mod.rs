@@ -96,6 +96,14 @@ impl Store {
         Ok(self.workspace.get_or_init(|| workspace))
     }
 
+    /// Looks up many results at once.
+    pub fn lookup_all<T>(&self, look: impl FnOnce() -> T) -> T {
+        self.index().begin();
+        let found = look();
+        self.index().end();
+        found
+    }
+
     /// The action that a cell of a manifest was when it was last executed.
     pub fn last_action(&self, manifest: &str, cell: &str) -> Option<ActionKey> {
         self.index().cell(manifest, cell)

@@ -31,12 +31,60 @@ fn a_plan_says_what_would_run_and_why() {
         let outcome = context.run(&[&["plan"], arguments].concat()).assert_code(0);
         context.filtered(&outcome.stdout)
     };
-    insta::assert_snapshot!(plan(&[]), @"");
+    insta::assert_snapshot!(plan(&[]), @r"
+    chain (pipeline.toml): 7 cells, 3 to run, 4 known only when those have run
+
+      stage   kind  varies over  cells  up to date  to run  unknown
+      first   noop  a                3                   3
+      second  noop  a                3                            3
+      total   noop                   1                            1
+
+    why
+      first, all 3 cells: never run
+      second, all 3 cells: depends on what `first` gives
+      total: depends on what `first` gives
+    ");
     context.executed(&[]);
-    insta::assert_snapshot!(plan(&[]), @"");
-    insta::assert_snapshot!(plan(&["--axis", "a=1,2,3,4", "--set", "stages.second.params.value=0.75"]), @"");
+    insta::assert_snapshot!(plan(&[]), @r"
+    chain (pipeline.toml): 7 cells, 7 up to date
+
+      stage   kind  varies over  cells  up to date  to run  unknown
+      first   noop  a                3           3
+      second  noop  a                3           3
+      total   noop                   1           1
+    ");
+    insta::assert_snapshot!(plan(&["--axis", "a=1,2,3,4", "--set", "stages.second.params.value=0.75"]), @r"
+    chain (pipeline.toml): 9 cells, 3 up to date, 4 to run, 2 known only when those have run
+
+      stage   kind  varies over  cells  up to date  to run  unknown
+      first   noop  a                4           3       1
+      second  noop  a                4                   3        1
+      total   noop                   1                            1
+
+    why
+      first[a=4]: never run
+      second[a=4]: depends on what `first` gives
+      second, 3 cells: value 0.5 → 0.75
+      total: depends on what `second` gives
+    ");
     fs_err::remove_file(context.object("first[a=1]")).unwrap();
-    insta::assert_snapshot!(plan(&["--verbose", "--force", "first[a=3]"]), @"");
+    insta::assert_snapshot!(plan(&["--verbose", "--force", "first[a=3]"]), @r"
+    chain (pipeline.toml): 7 cells, 2 up to date, 2 to run, 3 known only when those have run
+
+      stage   kind  varies over  cells  up to date  to run  unknown
+      first   noop  a                3           1       2
+      second  noop  a                3           1                2
+      total   noop                   1                            1
+
+      cell         key
+      first[a=1]   [DIGEST]  to run      its artifact [DIGEST] is missing from the store
+      first[a=2]   [DIGEST]  up to date
+      first[a=3]   [DIGEST]  to run      forced
+      second[a=1]                unknown     depends on `first[a=1]`
+      second[a=2]  [DIGEST]  up to date
+      second[a=3]                unknown     depends on `first[a=3]`
+      total                      unknown     depends on `first[a=1]`
+    ");
 }
 
 #[test]
@@ -67,7 +115,17 @@ fn status_names_what_is_there_and_what_was_interrupted() {
     assert_eq!(run.code, Some(130));
     let outcome = context.run(&["status"]).assert_code(0);
     let text = context.filtered(&outcome.stdout);
-    insta::assert_snapshot!(text.split("\nlast run").next().unwrap(), @"");
+    insta::assert_snapshot!(text.split("\nlast run").next().unwrap(), @r"
+    napping (pipeline.toml): 1 of 2 cells up to date
+    store cache
+
+      stage  cells  up to date
+      quick      1           1
+      nap        1           0
+
+    interrupted, with checkpoints to go on from
+      nap: 0 bytes
+    ");
 }
 
 #[test]
@@ -75,7 +133,21 @@ fn artifacts_are_shown_by_cell_by_digest_and_by_file() {
     let context = Context::new(CHAIN);
     context.executed(&[]);
     let by_cell = context.run(&["show", "second[a=2]"]).assert_code(0).stdout;
-    insta::assert_snapshot!(context.filtered(&by_cell), @"");
+    insta::assert_snapshot!(context.filtered(&by_cell), @r"
+    second[a=2]
+    output sum, content [DIGEST]
+    object [DIGEST]
+    393 bytes at [FOLDER]/cache/objects-v1/fd/[DIGEST]
+
+    1 row, 1 column
+
+      column  type  unit  missing  min  mean  max
+      value   f64                  2.5  2.5   2.5
+
+    first 1 of 1 rows
+      value
+      2.5
+    ");
     let object = context.object("second[a=2.0].sum");
     let digest = object.file_name().unwrap();
     let by_digest = context.run(&["show", &digest[..10]]).assert_code(0).stdout;
@@ -92,14 +164,38 @@ fn artifacts_are_shown_by_cell_by_digest_and_by_file() {
 fn a_reference_that_means_nothing_names_the_nearest_right_thing() {
     let context = Context::new(CHAIN);
     let said = |arguments: &[&str]| context.filtered(&context.run(arguments).assert_code(2).stderr);
-    insta::assert_snapshot!(said(&["show", "secnd[a=1]"]), @"");
-    insta::assert_snapshot!(said(&["show", "second[b=1]"]), @"");
-    insta::assert_snapshot!(said(&["show", "second[a=7]"]), @"");
-    insta::assert_snapshot!(said(&["show", "second"]), @"");
-    insta::assert_snapshot!(said(&["show", "second[a=1].sun"]), @"");
-    insta::assert_snapshot!(said(&["show", "second[a=1].sum"]), @"");
-    insta::assert_snapshot!(said(&["log", "second[a=1"]), @"");
-    insta::assert_snapshot!(said(&["log", "second[a=1]"]), @"");
+    insta::assert_snapshot!(said(&["show", "secnd[a=1]"]), @r"
+    error: there is no stage `secnd`
+      help: did you mean `second`?
+    ");
+    insta::assert_snapshot!(said(&["show", "second[b=1]"]), @r"
+    error: `second` has no axis `b`
+      help: there is `a`
+    ");
+    insta::assert_snapshot!(said(&["show", "second[a=7]"]), @r"
+    error: no cell of `second` has these values
+      help: its cells: second[a=1], second[a=2], second[a=3]
+    ");
+    insta::assert_snapshot!(said(&["show", "second"]), @r"
+    error: 3 cells are meant; name one
+      help: second[a=1], second[a=2], second[a=3]
+    ");
+    insta::assert_snapshot!(said(&["show", "second[a=1].sun"]), @r"
+    error: `second[a=1]` has no output `sun`
+      help: did you mean `sum`?
+    ");
+    insta::assert_snapshot!(said(&["show", "second[a=1].sum"]), @r"
+    error: the store does not have `second[a=1]` as the manifest now describes it
+      help: `provenir run` computes it
+    ");
+    insta::assert_snapshot!(said(&["log", "second[a=1"]), @r"
+    error: `second[a=1` is not a cell: `]` is missing
+      help: write it like `policy` or `policy[epsilon=0.1, method=rbc]`
+    ");
+    insta::assert_snapshot!(said(&["log", "second[a=1]"]), @r"
+    error: `second[a=1]` was not executed in any recorded run of this manifest
+      help: its result may come from another manifest, or its run's record was removed
+    ");
 }
 
 #[test]
@@ -110,7 +206,7 @@ fn a_manifest_with_mistakes_is_shown_with_their_places() {
     ));
     let outcome = context.run(&["run"]).assert_code(2);
     assert!(
-        outcome.stderr.contains("pipeline.toml:14:8"),
+        outcome.stderr.contains("pipeline.toml:15:8"),
         "{}",
         outcome.stderr
     );
@@ -156,7 +252,10 @@ fn the_store_is_the_one_asked_for_or_the_nearest_or_beside_the_manifest() {
 fn init_lays_out_a_manifest_and_a_store_once() {
     let context = Context::new(CHAIN);
     let outcome = context.run(&["init", "study"]).assert_code(0);
-    insta::assert_snapshot!(context.filtered(&outcome.stderr), @"");
+    insta::assert_snapshot!(context.filtered(&outcome.stderr), @r"
+    wrote `study/pipeline.toml`, and a store beside it: `study/cache`
+    next: put an expert where the manifest says, then `provenir plan` and `provenir run`
+    ");
     for name in [
         "pipeline.toml",
         "cache/CACHEDIR.TAG",
@@ -166,7 +265,10 @@ fn init_lays_out_a_manifest_and_a_store_once() {
         assert!(context.path("study").join(name).is_file(), "{name}");
     }
     let outcome = context.run(&["init", "study"]).assert_code(2);
-    insta::assert_snapshot!(context.filtered(&outcome.stderr), @"");
+    insta::assert_snapshot!(context.filtered(&outcome.stderr), @r"
+    error: `study/pipeline.toml` exists and stays as it is
+      help: name another folder: `provenir init FOLDER`
+    ");
 }
 
 #[test]
@@ -228,15 +330,15 @@ fn a_run_is_recorded_with_what_it_was_asked_and_what_it_did() {
     ] {
         assert!(context.program("git", arguments).status().unwrap().success());
     }
-    context.executed(&["--axis", "a=1,2"]);
     context.executed(&[]);
+    context.executed(&["--axis", "a=1,2,4"]);
     let runs = context.runs();
     assert_eq!(runs.len(), 2);
     let json =
         |name: &str| -> Value { serde_json::from_slice(&fs_err::read(runs[1].join(name)).unwrap()).unwrap() };
     let head = json("run.json");
     assert_eq!(head["pipeline"], "chain");
-    assert_eq!(head["resolved"]["axes"]["a"], serde_json::json!([1, 2, 3]));
+    assert_eq!(head["resolved"]["axes"]["a"], serde_json::json!([1, 2, 4]));
     assert_eq!(head["git"]["dirty"], false);
     assert_eq!(head["git"]["commit"].as_str().unwrap().len(), 40);
     assert_eq!(head["program"]["build"], provenir_build_id::BUILD);
