@@ -180,6 +180,7 @@ impl Claims {
         let nonce = judged.map_or("unreadable", |content| content.nonce.as_str());
         let marker = Utf8PathBuf::from(format!("{path}.{nonce}"));
         let unnamed = unique(&self.tmp);
+        fs_err::create_dir_all(&self.tmp)?;
         fs_err::write(&unnamed, serde_json::to_vec(Owner::current())?)?;
         if !rename_new(&unnamed, &marker)? {
             fs_err::remove_file(unnamed)?;

@@ -201,8 +201,10 @@ impl Store {
 
     fn is_whole(&self, result: &ActionResult) -> Result<bool, StoreError> {
         for artifact in &result.outputs {
-            let found = stat(&self.layout().object(&artifact.object))?;
-            if found.is_none_or(|found| found.size != artifact.size) {
+            let path = self.layout().object(&artifact.object);
+            // An action that runs although it has a result may run because an object of it was damaged: size and
+            // stamp do not tell.
+            if stat(&path)?.is_none() || !is_intact(&path, artifact)? {
                 return Ok(false);
             }
         }
