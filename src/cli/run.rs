@@ -43,7 +43,7 @@ pub(super) fn run(edition: &Edition, arguments: &RunArguments) -> Result<Exit, C
     };
     let mut both = Both {
         display: Display::new(&plan, mode),
-        recorder: Recorder::new(store.layout(), &plan, request),
+        recorder: Recorder::new(&store, &plan, request),
     };
     let survey = Survey::take(&plan, &store, &options.force)?;
     let outcome = exec::run(survey, &plan, &store, &options, &mut both);

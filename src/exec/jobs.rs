@@ -94,10 +94,7 @@ impl Scheduler<'_, '_> {
         claim: Claim,
         worker: WorkerId,
     ) -> Result<Job, StoreError> {
-        let workspace = self.workspace.as_ref().ok_or_else(|| {
-            StoreError::Outputs("a cell was begun before there was a place for its outputs".to_owned())
-        })?;
-        let scratch = workspace.folder()?;
+        let scratch = self.store.workspace()?.folder()?;
         let action = self.resolver.action(cell, &self.states)?;
         let execute = Execute {
             cell: self.plan.name(cell),

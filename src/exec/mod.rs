@@ -13,6 +13,7 @@ mod difference;
 mod event;
 mod interrupt;
 mod jobs;
+mod listen;
 mod resolve;
 mod scheduler;
 mod survey;

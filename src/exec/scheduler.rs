@@ -25,9 +25,7 @@ use super::survey::{Standing, Survey};
 use super::worker::{FromThread, Worker, WorkerId, WorkerProgram};
 use crate::clock;
 use crate::plan::{CellIndex, Plan};
-use crate::store::{
-    Action, ActionKey, Claim, Claims, Commit, Committed, RENEWAL, Store, StoreError, Workspace, sweep,
-};
+use crate::store::{Action, ActionKey, Claim, Claims, Commit, Committed, RENEWAL, Store, StoreError, sweep};
 
 /// How often a result that another process computes is looked for.
 const POLL: Duration = Duration::from_millis(200);
@@ -167,8 +165,7 @@ pub(super) struct Scheduler<'a, 's> {
     /// Cells that ran again because an object of theirs was damaged: once is enough.
     pub(super) repaired: BTreeSet<CellIndex>,
     pub(super) budget: Budget,
-    pub(super) claims: Claims,
-    pub(super) workspace: Option<Workspace>,
+    pub(super) claims: Claims<'a>,
     pub(super) workers: BTreeMap<WorkerId, Worker>,
     pub(super) busy: BTreeMap<WorkerId, CellIndex>,
     pub(super) next_worker: WorkerId,
@@ -223,8 +220,7 @@ impl<'a, 's> Scheduler<'a, 's> {
             forced: options.force.clone(),
             repaired: BTreeSet::new(),
             budget: Budget::new(options.resources),
-            claims: Claims::new(store.layout()),
-            workspace: None,
+            claims: Claims::new(store),
             workers: BTreeMap::new(),
             busy: BTreeMap::new(),
             next_worker: 0,
@@ -334,12 +330,8 @@ impl<'a, 's> Scheduler<'a, 's> {
 
     /// Makes what a run needs that executes something.
     fn prepare(&mut self) -> Option<Interrupts> {
-        let swept = sweep(self.store.layout())
-            .and_then(|()| self.claims.sweep())
-            .and_then(|()| Workspace::create(self.store.layout()));
-        match swept {
-            Ok(workspace) => self.workspace = Some(workspace),
-            Err(error) => self.halt(Failure::from(&error)),
+        if let Err(error) = sweep(self.store.layout()).and_then(|()| self.claims.sweep()) {
+            self.halt(Failure::from(&error));
         }
         match Interrupts::listen(self.sender.clone()) {
             Ok(interrupts) => Some(interrupts),

@@ -1,7 +1,7 @@
 //! A worker process seen from the engine.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Sender};
@@ -11,13 +11,10 @@ use std::time::{Duration, Instant};
 use camino::Utf8PathBuf;
 use provenir_api::protocol::{FromWorker, Hello, PROTOCOL, ToWorker};
 
+use super::listen::listen;
 use super::scheduler::Signal;
 use crate::clock;
 
-/// Longest line that a worker may send.
-const LINE_LIMIT: u64 = 64 << 20;
-/// Longest line of standard error that is kept whole.
-const LOG_LINE_LIMIT: u64 = 64 << 10;
 /// How many of the last lines of standard error are kept for the message about a crash.
 const TAIL: usize = 20;
 /// How long a worker may take to load before it greets.
@@ -131,29 +128,13 @@ impl Worker {
                 reason: error.to_string(),
             })?;
         let input = child.stdin.take();
-        let (done, stderr_done) = mpsc::channel::<()>();
-        if let Some(stderr) = child.stderr.take() {
+        if let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) {
             let signals = signals.clone();
             thread::spawn(move || {
-                read_lines(stderr, LOG_LINE_LIMIT, |line| {
-                    let line = String::from_utf8_lossy(line).trim_end().to_owned();
-                    signals.send(Signal::Worker(id, FromThread::Stderr(line))).is_ok()
-                });
-                drop(done);
-            });
-        }
-        if let Some(stdout) = child.stdout.take() {
-            let signals = signals.clone();
-            thread::spawn(move || {
-                read_lines(stdout, LINE_LIMIT, |line| {
-                    let message = match serde_json::from_slice(line) {
-                        Ok(message) => FromThread::Message(message),
-                        Err(error) => FromThread::Garbage(error.to_string()),
-                    };
+                listen(stdout.into(), stderr.into(), |message| {
                     signals.send(Signal::Worker(id, message)).is_ok()
                 });
-                // Its last words come first; a process of its own that outlives it must not hold this up.
-                stderr_done.recv_timeout(Duration::from_millis(500)).ok();
+                // Nobody listens to a run that is over.
                 signals.send(Signal::Worker(id, FromThread::Closed)).ok();
             });
         }
@@ -310,19 +291,5 @@ fn signal_name(signal: i32) -> &'static str {
         11 => ", segmentation fault",
         15 => ", terminated",
         _ => "",
-    }
-}
-
-/// Gives each line to `take` until it says no; longer lines come in pieces.
-fn read_lines(reader: impl Read, limit: u64, mut take: impl FnMut(&[u8]) -> bool) {
-    let mut reader = BufReader::new(reader);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        match Read::take(&mut reader, limit).read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) => return,
-            Ok(_) if take(&line) => {}
-            Ok(_) => return,
-        }
     }
 }

@@ -13,7 +13,7 @@ use super::{Git, RunId};
 use crate::clock;
 use crate::exec::{CellRef, Event, Subscriber, Summary};
 use crate::plan::{CellIndex, Plan};
-use crate::store::{ActionKey, Layout, Owner, StoreError, replace};
+use crate::store::{ActionKey, Layout, Owner, Store, StoreError, Workspace, replace};
 use provenir_api::protocol::Level;
 
 /// A running cell's progress is recorded this often at most.
@@ -32,7 +32,7 @@ pub struct Request {
 
 /// Records a run. Nothing is written before it is known whether anything has to be executed.
 pub struct Recorder<'a> {
-    layout: &'a Layout,
+    store: &'a Store,
     plan: &'a Plan,
     request: Request,
     started: Timestamp,
@@ -82,9 +82,9 @@ struct Noop<'a> {
 
 impl<'a> Recorder<'a> {
     /// A recorder for one run of a plan.
-    pub fn new(layout: &'a Layout, plan: &'a Plan, request: Request) -> Self {
+    pub fn new(store: &'a Store, plan: &'a Plan, request: Request) -> Self {
         Self {
-            layout,
+            store,
             plan,
             request,
             started: clock::now(),
@@ -107,10 +107,17 @@ impl<'a> Recorder<'a> {
         self.unnoted.as_ref()
     }
 
+    /// A new file that waits for its name.
+    fn unnamed(&self) -> io::Result<Utf8PathBuf> {
+        self.store
+            .workspace()
+            .map(Workspace::file)
+            .map_err(io::Error::other)
+    }
+
     fn begin(&mut self) -> io::Result<()> {
-        let folder = self.layout.runs().join(self.request.id.as_str());
-        fs_err::create_dir_all(self.layout.runs())?;
-        fs_err::create_dir_all(self.layout.tmp())?;
+        let folder = self.store.layout().runs().join(self.request.id.as_str());
+        fs_err::create_dir_all(self.store.layout().runs())?;
         fs_err::create_dir(&folder)?;
         let file = RunFile {
             format: FORMAT,
@@ -125,17 +132,14 @@ impl<'a> Recorder<'a> {
             owner: Owner::current().clone(),
             git: None,
         };
-        let (tmp, path, repository) = (
-            self.layout.tmp(),
-            folder.join("run.json"),
-            self.plan.folder.clone(),
-        );
+        let (unnamed, path, repository) =
+            (self.unnamed()?, folder.join("run.json"), self.plan.folder.clone());
         let head = thread::spawn(move || {
             let file = RunFile {
                 git: Git::of(&repository),
                 ..file
             };
-            replace(&tmp, &path, &pretty(&file)?)
+            replace(&unnamed, &path, &pretty(&file)?)
         });
         self.files = Some(Files {
             records: append(&folder.join("records.jsonl"))?,
@@ -218,14 +222,14 @@ impl<'a> Recorder<'a> {
             summary: summary.clone(),
         };
         replace(
-            &self.layout.tmp(),
+            &self.unnamed()?,
             &files.folder.join("outcome.json"),
             &pretty(&outcome)?,
         )
     }
 
     fn note(&mut self, summary: &Summary) -> io::Result<()> {
-        fs_err::create_dir_all(self.layout.runs())?;
+        fs_err::create_dir_all(self.store.layout().runs())?;
         let noop = Noop {
             time: self.started,
             pipeline: &self.plan.pipeline,
@@ -235,7 +239,10 @@ impl<'a> Recorder<'a> {
             build: &self.request.program.build,
             published: &self.restored,
         };
-        line(&mut append(&self.layout.runs().join("noop.jsonl"))?, &noop)
+        line(
+            &mut append(&self.store.layout().runs().join("noop.jsonl"))?,
+            &noop,
+        )
     }
 
     fn write(&mut self, event: &Event<'_>) -> io::Result<()> {

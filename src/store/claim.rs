@@ -16,9 +16,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::{CWD, Timespec, Timestamps, UTIME_NOW};
 use serde::{Deserialize, Serialize};
 
-use super::durable::{rename_new, unique};
+use super::durable::rename_new;
 use super::owner::{Liveness, Owner};
-use super::{ActionKey, Layout, StoreError};
+use super::{ActionKey, Layout, Store, StoreError};
 use crate::clock;
 
 /// A claim on which nothing was heard for this long, by an owner that cannot be seen, is void.
@@ -53,10 +53,9 @@ pub enum Claimed {
 }
 
 /// Requests claims, and remembers for how long those of others did not move.
-#[derive(Debug)]
-pub struct Claims {
+pub struct Claims<'a> {
+    store: &'a Store,
     folder: Utf8PathBuf,
-    tmp: Utf8PathBuf,
     lease: Duration,
     observed: BTreeMap<ActionKey, Observation>,
 }
@@ -68,16 +67,16 @@ struct Observation {
     since: Instant,
 }
 
-impl Claims {
+impl<'a> Claims<'a> {
     /// Claims of a store.
-    pub fn new(layout: &Layout) -> Self {
-        Self::with_lease(layout, LEASE)
+    pub fn new(store: &'a Store) -> Self {
+        Self::with_lease(store, LEASE)
     }
 
-    fn with_lease(layout: &Layout, lease: Duration) -> Self {
+    fn with_lease(store: &'a Store, lease: Duration) -> Self {
         Self {
-            folder: layout.claims(),
-            tmp: layout.tmp(),
+            store,
+            folder: store.layout().claims(),
             lease,
             observed: BTreeMap::new(),
         }
@@ -87,14 +86,13 @@ impl Claims {
     pub fn request(&mut self, key: &ActionKey) -> Result<Claimed, StoreError> {
         let failed = || StoreError::io("cannot claim a cell");
         let path = self.folder.join(key.hex());
-        let unnamed = unique(&self.tmp);
+        let unnamed = self.store.workspace()?.file();
         let content = Content {
             owner: Owner::current().clone(),
             nonce: unnamed.file_name().unwrap_or_default().to_owned(),
         };
         let bytes = serde_json::to_vec(&content).map_err(|error| failed()(error.into()))?;
         fs_err::create_dir_all(&self.folder).map_err(failed())?;
-        fs_err::create_dir_all(&self.tmp).map_err(failed())?;
         fs_err::write(&unnamed, bytes).map_err(failed())?;
         // Each turn ends with a claim or removes a void one; contenders can only make it turn as often as there are
         // contenders.
@@ -110,7 +108,7 @@ impl Claims {
             match self.judge(key, &path) {
                 Ok(Some(owner)) => break Ok(Claimed::Theirs(owner)),
                 Ok(None) => {}
-                Err(error) => break Err(failed()(error)),
+                Err(error) => break Err(error),
             }
         };
         remove_if_there(&unnamed).map_err(failed())?;
@@ -122,7 +120,7 @@ impl Claims {
         let failed = || StoreError::io("cannot clear away old claims");
         for (name, path) in entries(&self.folder).map_err(failed())? {
             if let Ok(key) = name.parse::<ActionKey>() {
-                self.judge(&key, &path).map_err(failed())?;
+                self.judge(&key, &path)?;
             } else if marker_owner(&path).is_none_or(|owner| owner.liveness() == Liveness::Dead) {
                 remove_if_there(&path).map_err(failed())?;
             }
@@ -131,8 +129,8 @@ impl Claims {
     }
 
     /// The owner of a claim that stands; `None` where the claim is gone, perhaps because it was void and removed here.
-    fn judge(&mut self, key: &ActionKey, path: &Utf8Path) -> std::io::Result<Option<Owner>> {
-        let Some((content, modified)) = read(path)? else {
+    fn judge(&mut self, key: &ActionKey, path: &Utf8Path) -> Result<Option<Owner>, StoreError> {
+        let Some((content, modified)) = read(path).map_err(StoreError::io("cannot read a claim"))? else {
             return Ok(None);
         };
         let void = match content.as_ref().map(|content| content.owner.liveness()) {
@@ -176,24 +174,25 @@ impl Claims {
 
     /// Removes a void claim. Who finds it void at the same time must not remove the claim that comes after it, so that
     /// only the holder of a marker for this very claim removes it, and only while it is still there.
-    fn remove(&self, path: &Utf8Path, judged: Option<&Content>) -> std::io::Result<()> {
+    fn remove(&self, path: &Utf8Path, judged: Option<&Content>) -> Result<(), StoreError> {
+        let failed = || StoreError::io("cannot remove a void claim");
         let nonce = judged.map_or("unreadable", |content| content.nonce.as_str());
         let marker = Utf8PathBuf::from(format!("{path}.{nonce}"));
-        let unnamed = unique(&self.tmp);
-        fs_err::create_dir_all(&self.tmp)?;
-        fs_err::write(&unnamed, serde_json::to_vec(Owner::current())?)?;
-        if !rename_new(&unnamed, &marker)? {
-            fs_err::remove_file(unnamed)?;
+        let unnamed = self.store.workspace()?.file();
+        let bytes = serde_json::to_vec(Owner::current()).map_err(|error| failed()(error.into()))?;
+        fs_err::write(&unnamed, bytes).map_err(failed())?;
+        if !rename_new(&unnamed, &marker).map_err(failed())? {
+            fs_err::remove_file(unnamed).map_err(failed())?;
             if marker_owner(&marker).is_none_or(|holder| holder.liveness() != Liveness::Alive) {
-                remove_if_there(&marker)?;
+                remove_if_there(&marker).map_err(failed())?;
             }
             return Ok(());
         }
-        let found = read(path)?.map(|(content, _)| content);
+        let found = read(path).map_err(failed())?.map(|(content, _)| content);
         if found.as_ref().is_some_and(|found| found.as_ref() == judged) {
-            remove_if_there(path)?;
+            remove_if_there(path).map_err(failed())?;
         }
-        remove_if_there(&marker)
+        remove_if_there(&marker).map_err(failed())
     }
 }
 
@@ -312,16 +311,16 @@ mod tests {
 
     struct Fixture {
         _folder: tempfile::TempDir,
-        layout: Layout,
+        store: Store,
         key: ActionKey,
     }
 
     fn fixture() -> Fixture {
         let folder = tempfile::tempdir().unwrap();
-        let layout = Layout::new(Utf8Path::from_path(folder.path()).unwrap());
+        let store = Store::open(Utf8Path::from_path(folder.path()).unwrap());
         Fixture {
             _folder: folder,
-            layout,
+            store,
             key: action(1).key(),
         }
     }
@@ -332,18 +331,17 @@ mod tests {
                 owner,
                 nonce: "planted".into(),
             };
-            fs_err::create_dir_all(self.layout.claims()).unwrap();
-            let path = self.layout.claims().join(self.key.hex());
+            fs_err::create_dir_all(self.store.layout().claims()).unwrap();
+            let path = self.store.layout().claims().join(self.key.hex());
             fs_err::write(path, serde_json::to_vec(&content).unwrap()).unwrap();
         }
 
         fn request(&self) -> Claimed {
-            Claims::new(&self.layout).request(&self.key).unwrap()
+            Claims::new(&self.store).request(&self.key).unwrap()
         }
 
         fn files(&self) -> usize {
-            let count = |folder: Utf8PathBuf| fs_err::read_dir(folder).map_or(0, Iterator::count);
-            count(self.layout.claims()) + count(self.layout.tmp())
+            fs_err::read_dir(self.store.layout().claims()).map_or(0, Iterator::count)
         }
     }
 
@@ -359,7 +357,7 @@ mod tests {
         };
         assert_eq!(owner, *Owner::current());
         assert_eq!(
-            standing(&fixture.layout).unwrap(),
+            standing(fixture.store.layout()).unwrap(),
             [(fixture.key, Owner::current().clone())]
         );
         assert_eq!(fixture.files(), 1);
@@ -372,7 +370,7 @@ mod tests {
     fn a_dead_owner_is_superseded_at_once() {
         let fixture = fixture();
         fixture.plant(dead());
-        assert!(standing(&fixture.layout).unwrap().is_empty());
+        assert!(standing(fixture.store.layout()).unwrap().is_empty());
         let claimed = fixture.request();
         assert!(matches!(claimed, Claimed::Ours(_)));
         assert_eq!(fixture.files(), 1);
@@ -382,12 +380,20 @@ mod tests {
     fn claims_of_dead_owners_are_swept_and_no_others() {
         let fixture = fixture();
         fixture.plant(dead());
-        fs_err::write(fixture.layout.claims().join(format!("{}.1-2", fixture.key)), "{}").unwrap();
-        Claims::new(&fixture.layout).sweep().unwrap();
+        fs_err::write(
+            fixture
+                .store
+                .layout()
+                .claims()
+                .join(format!("{}.1-2", fixture.key)),
+            "{}",
+        )
+        .unwrap();
+        Claims::new(&fixture.store).sweep().unwrap();
         assert_eq!(fixture.files(), 0);
         for owner in [Owner::current().clone(), elsewhere()] {
             fixture.plant(owner);
-            Claims::new(&fixture.layout).sweep().unwrap();
+            Claims::new(&fixture.store).sweep().unwrap();
             assert_eq!(fixture.files(), 1);
         }
     }
@@ -396,14 +402,14 @@ mod tests {
     fn an_owner_elsewhere_is_superseded_after_a_lease_without_renewal() {
         let fixture = fixture();
         fixture.plant(elsewhere());
-        let mut patient = Claims::new(&fixture.layout);
+        let mut patient = Claims::new(&fixture.store);
         for _ in 0..3 {
             assert!(matches!(
                 patient.request(&fixture.key).unwrap(),
                 Claimed::Theirs(_)
             ));
         }
-        let mut claims = Claims::with_lease(&fixture.layout, Duration::ZERO);
+        let mut claims = Claims::with_lease(&fixture.store, Duration::ZERO);
         assert!(matches!(
             claims.request(&fixture.key).unwrap(),
             Claimed::Theirs(_)
@@ -419,9 +425,9 @@ mod tests {
     #[test]
     fn a_file_that_is_no_claim_holds_nobody_up_for_ever() {
         let fixture = fixture();
-        fs_err::create_dir_all(fixture.layout.claims()).unwrap();
-        fs_err::write(fixture.layout.claims().join(fixture.key.hex()), "{").unwrap();
-        let mut claims = Claims::with_lease(&fixture.layout, Duration::ZERO);
+        fs_err::create_dir_all(fixture.store.layout().claims()).unwrap();
+        fs_err::write(fixture.store.layout().claims().join(fixture.key.hex()), "{").unwrap();
+        let mut claims = Claims::with_lease(&fixture.store, Duration::ZERO);
         assert!(matches!(
             claims.request(&fixture.key).unwrap(),
             Claimed::Theirs(_)

@@ -9,7 +9,7 @@ use provenir_api::port::OutputPort;
 use provenir_api::protocol::OutputArtifact;
 use serde::{Deserialize, Serialize};
 
-use super::durable::{make_folder, rename_new, sync, unique};
+use super::durable::{make_folder, rename_new, replace, sync};
 use super::lookup::{is_intact, stat};
 use super::result::ActionResult;
 use super::row::Row;
@@ -177,13 +177,14 @@ impl Store {
     fn begin(&self, staged: Staged) -> Item {
         let key = staged.key();
         let mut item = Item {
-            unnamed: unique(&self.layout().tmp()),
+            unnamed: Utf8PathBuf::new(),
             staged,
             existing: None,
             existing_is_whole: false,
             outcome: Ok(None),
         };
         item.step(|item| {
+            item.unnamed = self.workspace()?.file();
             item.existing = match ActionResult::read(&self.layout().result(&key), &key) {
                 // What cannot be understood is worth nothing, and is replaced.
                 Err(StoreError::Malformed { .. }) => None,
@@ -289,8 +290,7 @@ impl Store {
             }
             (Some(port), false) => {
                 let first = self.layout().divergence(&key, &digest_of(&existing)?);
-                super::durable::replace(&self.layout().tmp(), &first, &existing.encode()?)
-                    .map_err(failed())?;
+                replace(&self.workspace()?.file(), &first, &existing.encode()?).map_err(failed())?;
                 fs_err::rename(&item.unnamed, &path).map_err(failed())?;
                 Ok(Outcome::Replaced { port })
             }

@@ -76,20 +76,19 @@ pub(super) fn make_folder(folder: &Utf8Path, made: &mut BTreeSet<Utf8PathBuf>) -
     }
 }
 
-/// Writes a small file under a name that may be taken, atomically: readers see the old content or the new. `tmp` is a
-/// folder on the same file system.
-pub(crate) fn replace(tmp: &Utf8Path, path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
-    let unnamed = unique(tmp);
-    let written = write_new(&unnamed, bytes).and_then(|()| fs_err::rename(&unnamed, path));
+/// Writes a small file under a name that may be taken, atomically: readers see the old content or the new. `unnamed` is
+/// a new file of a workspace.
+pub(crate) fn replace(unnamed: &Utf8Path, path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
+    let written = write_new(unnamed, bytes).and_then(|()| fs_err::rename(unnamed, path));
     if written.is_err() {
         // The error that matters is the one of the write.
-        fs_err::remove_file(&unnamed).ok();
+        fs_err::remove_file(unnamed).ok();
     }
     written
 }
 
 /// Writes a file that must not exist yet, and makes its bytes durable.
-pub(crate) fn write_new(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
+fn write_new(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = fs_err::OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -99,7 +98,7 @@ pub(crate) fn write_new(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// A name in a folder that no other file of this host has.
-pub(crate) fn unique(folder: &Utf8Path) -> Utf8PathBuf {
+pub(super) fn unique(folder: &Utf8Path) -> Utf8PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     folder.join(format!(

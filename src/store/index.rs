@@ -18,8 +18,8 @@ use super::row::Row;
 use super::stamp::Stamp;
 use super::{ActionKey, Layout};
 
-/// How long the run waits for the index before it reads the files instead.
-const PATIENCE: Duration = Duration::from_millis(250);
+/// How long the run waits for the index before it reads the files instead: much longer than a healthy disk takes.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Changed when the tables change; an index of another version is left alone and not used.
 const VERSION: i64 = 1;

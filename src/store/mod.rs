@@ -39,7 +39,7 @@ mod sources;
 mod stamp;
 mod sweep;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use camino::Utf8PathBuf;
 
@@ -60,6 +60,7 @@ pub(crate) use durable::replace;
 pub struct Store {
     layout: Layout,
     index: Mutex<index::Index>,
+    workspace: OnceLock<Workspace>,
 }
 
 impl Store {
@@ -68,6 +69,7 @@ impl Store {
         let layout = Layout::new(root);
         Self {
             index: Mutex::new(index::Index::open(&layout)),
+            workspace: OnceLock::new(),
             layout,
         }
     }
@@ -82,6 +84,16 @@ impl Store {
     /// Where everything is.
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// This process's place for what is being written; made when first asked for.
+    pub fn workspace(&self) -> Result<&Workspace, StoreError> {
+        if let Some(workspace) = self.workspace.get() {
+            return Ok(workspace);
+        }
+        let workspace = Workspace::create(&self.layout)?;
+        // Where another thread was quicker, this one is removed again.
+        Ok(self.workspace.get_or_init(|| workspace))
     }
 
     /// The action that a cell of a manifest was when it was last executed.

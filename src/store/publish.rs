@@ -166,8 +166,7 @@ impl Store {
         };
         let bytes = serde_json::to_vec_pretty(&publication).map_err(|error| failed()(error.into()))?;
         fs_err::create_dir_all(self.layout().published()).map_err(failed())?;
-        fs_err::create_dir_all(self.layout().tmp()).map_err(failed())?;
-        replace(&self.layout().tmp(), &self.publication_file(path), &bytes).map_err(failed())
+        replace(&self.workspace()?.file(), &self.publication_file(path), &bytes).map_err(failed())
     }
 
     /// Copies an object, verified on the way, and puts the copy in place at once.

@@ -4,14 +4,13 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::durable::unique;
-use super::durable::write_new;
 use super::owner::{Liveness, Owner};
 use super::stamp::Stamp;
 use super::{Layout, StoreError};
 use crate::clock;
 
-/// A folder below `tmp/` that belongs to this process; removed when dropped, and by any later run where the process
-/// did not come to that.
+/// A folder below `tmp/` that belongs to this process: everything that is written waits there for its name. It is
+/// removed when dropped, and by any later run where the process did not come to that.
 #[derive(Debug)]
 pub struct Workspace {
     path: Utf8PathBuf,
@@ -30,8 +29,13 @@ impl Workspace {
         let path = unique(&layout.tmp());
         fs_err::create_dir(&path).map_err(failed())?;
         let bytes = serde_json::to_vec(Owner::current()).map_err(|error| failed()(error.into()))?;
-        write_new(&path.join(OWNER), &bytes).map_err(failed())?;
+        fs_err::write(path.join(OWNER), bytes).map_err(failed())?;
         Ok(Self { path })
+    }
+
+    /// A name for a new file.
+    pub fn file(&self) -> Utf8PathBuf {
+        unique(&self.path)
     }
 
     /// A new, empty folder.
@@ -77,8 +81,7 @@ pub fn sweep(layout: &Layout) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether the owner of something below `tmp/` is dead. Single files carry no owner: they live for an instant, so that
-/// their age decides; so does the age of a workspace whose owner cannot be seen from here.
+/// Whether the owner of something below `tmp/` is dead; where that cannot be seen from here, its age decides.
 fn is_abandoned(path: &Utf8Path) -> bool {
     let Ok(metadata) = fs_err::symlink_metadata(path) else {
         return false;

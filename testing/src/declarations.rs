@@ -95,6 +95,9 @@ pub(crate) struct SleepParameters {
     /// How long it takes.
     #[schemars(range(min = 0.0, max = 3600.0))]
     pub(crate) seconds: f64,
+    /// Whether it goes on although it was asked to stop.
+    #[serde(default)]
+    pub(crate) deaf: bool,
 }
 
 /// Parameters of `fail`.

@@ -1,13 +1,12 @@
 use provenir_api::port::Content;
 
 use super::super::result::tests::action;
-use super::super::{Lookup, MissReason, Workspace};
+use super::super::{Lookup, MissReason};
 use super::*;
 
 struct Fixture {
     _folder: tempfile::TempDir,
     store: Store,
-    workspace: Workspace,
 }
 
 fn port(name: &'static str, volatile: bool) -> OutputPort {
@@ -24,11 +23,9 @@ impl Fixture {
         let folder = tempfile::tempdir().unwrap();
         let root = Utf8Path::from_path(folder.path()).unwrap();
         let store = Store::create(root.join("cache")).unwrap();
-        let workspace = Workspace::create(store.layout()).unwrap();
         Self {
             _folder: folder,
             store,
-            workspace,
         }
     }
 
@@ -38,7 +35,7 @@ impl Fixture {
     }
 
     fn staged_with(&self, number: u64, outputs: &[(&'static str, &str, bool)]) -> Staged {
-        let scratch = self.workspace.folder().unwrap();
+        let scratch = self.store.workspace().unwrap().folder().unwrap();
         let ports: Vec<OutputPort> = outputs
             .iter()
             .map(|(name, _, volatile)| port(name, *volatile))
@@ -314,7 +311,7 @@ fn a_result_that_cannot_be_read_is_replaced() {
 #[test]
 fn outputs_that_are_not_what_was_announced_are_refused() {
     let fixture = Fixture::new();
-    let scratch = fixture.workspace.folder().unwrap();
+    let scratch = fixture.store.workspace().unwrap().folder().unwrap();
     let path = scratch.join("out.txt");
     fs_err::write(&path, "text").unwrap();
     let good = OutputArtifact {

@@ -1,0 +1,260 @@
+use serde_json::Value;
+
+use crate::context::{CHAIN, Context, finish};
+
+#[test]
+fn help_is_what_it_is() {
+    let context = Context::new(CHAIN);
+    let mut text = context.run(&["--help"]).assert_code(0).stdout;
+    for command in [
+        "run",
+        "plan",
+        "status",
+        "show",
+        "path",
+        "log",
+        "schema",
+        "init",
+        "doctor",
+        "completions",
+    ] {
+        text.push_str(&format!("\n----- {command}\n"));
+        text.push_str(&context.run(&[command, "--help"]).assert_code(0).stdout);
+    }
+    insta::assert_snapshot!("help", text);
+}
+
+#[test]
+fn a_plan_says_what_would_run_and_why() {
+    let context = Context::new(CHAIN);
+    let plan = |arguments: &[&str]| {
+        let outcome = context.run(&[&["plan"], arguments].concat()).assert_code(0);
+        context.filtered(&outcome.stdout)
+    };
+    insta::assert_snapshot!(plan(&[]), @"");
+    context.executed(&[]);
+    insta::assert_snapshot!(plan(&[]), @"");
+    insta::assert_snapshot!(plan(&["--axis", "a=1,2,3,4", "--set", "stages.second.params.value=0.75"]), @"");
+    fs_err::remove_file(context.object("first[a=1]")).unwrap();
+    insta::assert_snapshot!(plan(&["--verbose", "--force", "first[a=3]"]), @"");
+}
+
+#[test]
+fn a_plan_of_a_store_that_does_not_exist_makes_none() {
+    let context = Context::new(CHAIN);
+    context.run(&["plan"]).assert_code(0);
+    context.run(&["status"]).assert_code(0);
+    assert!(!context.path("cache").exists());
+}
+
+#[test]
+fn status_names_what_is_there_and_what_was_interrupted() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "napping"
+        stages.quick = { kind = "noop" }
+        stages.nap = { kind = "sleep", inputs = { one = "quick" }, params = { seconds = 600 } }
+        "#,
+    );
+    let mut running = context.start(&[]);
+    running.wait_for("cell-progress", "nap");
+    let outcome = context.run(&["status"]).assert_code(0);
+    let expected = format!("running\n  nap: process {} on ", running.child.id());
+    assert!(outcome.stdout.contains(&expected), "{outcome:#?}");
+    running.signal(rustix::process::Signal::INT);
+    let run = running.finish();
+    assert_eq!(run.code, Some(130));
+    let outcome = context.run(&["status"]).assert_code(0);
+    let text = context.filtered(&outcome.stdout);
+    insta::assert_snapshot!(text.split("\nlast run").next().unwrap(), @"");
+}
+
+#[test]
+fn artifacts_are_shown_by_cell_by_digest_and_by_file() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let by_cell = context.run(&["show", "second[a=2]"]).assert_code(0).stdout;
+    insta::assert_snapshot!(context.filtered(&by_cell), @"");
+    let object = context.object("second[a=2.0].sum");
+    let digest = object.file_name().unwrap();
+    let by_digest = context.run(&["show", &digest[..10]]).assert_code(0).stdout;
+    assert!(by_cell.ends_with(&by_digest), "{by_digest}");
+    let by_file = context.run(&["show", "out/total.parquet"]).assert_code(0).stdout;
+    assert!(by_file.contains("1 row, 1 column"), "{by_file}");
+    assert_eq!(
+        context.run(&["path", digest]).assert_code(0).stdout,
+        format!("{object}\n")
+    );
+}
+
+#[test]
+fn a_reference_that_means_nothing_names_the_nearest_right_thing() {
+    let context = Context::new(CHAIN);
+    let said = |arguments: &[&str]| context.filtered(&context.run(arguments).assert_code(2).stderr);
+    insta::assert_snapshot!(said(&["show", "secnd[a=1]"]), @"");
+    insta::assert_snapshot!(said(&["show", "second[b=1]"]), @"");
+    insta::assert_snapshot!(said(&["show", "second[a=7]"]), @"");
+    insta::assert_snapshot!(said(&["show", "second"]), @"");
+    insta::assert_snapshot!(said(&["show", "second[a=1].sun"]), @"");
+    insta::assert_snapshot!(said(&["show", "second[a=1].sum"]), @"");
+    insta::assert_snapshot!(said(&["log", "second[a=1"]), @"");
+    insta::assert_snapshot!(said(&["log", "second[a=1]"]), @"");
+}
+
+#[test]
+fn a_manifest_with_mistakes_is_shown_with_their_places() {
+    let context = Context::new(&CHAIN.replace(
+        "kind = \"noop\"\ninputs = { one = \"first\" }",
+        "kind = \"nop\"\ninputs = { one = \"frst\" }",
+    ));
+    let outcome = context.run(&["run"]).assert_code(2);
+    assert!(
+        outcome.stderr.contains("pipeline.toml:14:8"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(outcome.stderr.contains("did you mean"), "{}", outcome.stderr);
+    assert!(
+        outcome
+            .stderr
+            .ends_with("problems in the manifest; nothing was run\n"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(!context.path("cache").exists());
+}
+
+#[test]
+fn the_store_is_the_one_asked_for_or_the_nearest_or_beside_the_manifest() {
+    let context = Context::new(CHAIN);
+    let manifest = "deep/down/study.toml";
+    context.write(manifest, CHAIN);
+    let run = |arguments: &[&str], variable: Option<&str>| {
+        let mut command = context.command(&[&["run", "--quiet", manifest], arguments].concat());
+        if let Some(variable) = variable {
+            command.env("PROVENIR_CACHE", context.path(variable));
+        }
+        finish(&mut command).assert_code(0);
+    };
+    run(&[], None);
+    assert!(context.path("deep/down/cache/results-v1").exists());
+    fs_err::remove_dir_all(context.path("deep/down/cache")).unwrap();
+    context.run(&["run", "--quiet"]).assert_code(0);
+    run(&[], None);
+    assert!(
+        !context.path("deep/down/cache").exists(),
+        "the nearest store upwards is used"
+    );
+    run(&[], Some("by-variable"));
+    assert!(context.path("by-variable/results-v1").exists());
+    run(&["--cache", "by-option"], Some("other"));
+    assert!(context.path("by-option/results-v1").exists() && !context.path("other").exists());
+}
+
+#[test]
+fn init_lays_out_a_manifest_and_a_store_once() {
+    let context = Context::new(CHAIN);
+    let outcome = context.run(&["init", "study"]).assert_code(0);
+    insta::assert_snapshot!(context.filtered(&outcome.stderr), @"");
+    for name in [
+        "pipeline.toml",
+        "cache/CACHEDIR.TAG",
+        "cache/README.md",
+        "cache/.gitignore",
+    ] {
+        assert!(context.path("study").join(name).is_file(), "{name}");
+    }
+    let outcome = context.run(&["init", "study"]).assert_code(2);
+    insta::assert_snapshot!(context.filtered(&outcome.stderr), @"");
+}
+
+#[test]
+fn doctor_finds_nothing_wrong_here() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let outcome = context.run(&["doctor"]).assert_code(0);
+    assert!(
+        outcome
+            .stdout
+            .lines()
+            .all(|line| line.starts_with("ok ") || line.starts_with("   ")),
+        "{outcome:#?}"
+    );
+    assert!(
+        outcome
+            .stdout
+            .contains(&format!("build {}", provenir_build_id::BUILD))
+    );
+}
+
+#[test]
+fn machines_read_schema_completions_and_events() {
+    let context = Context::new(CHAIN);
+    let schema: Value = serde_json::from_str(&context.run(&["schema"]).assert_code(0).stdout).unwrap();
+    assert!(schema["properties"]["stages"].is_object());
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(
+            context
+                .run(&["completions", shell])
+                .assert_code(0)
+                .stdout
+                .contains("provenir")
+        );
+    }
+    let outcome = context.events(&[]).assert_code(0);
+    let events = outcome.events();
+    assert_eq!(events.first().unwrap()["event"], "run-started");
+    assert_eq!(events.last().unwrap()["event"], "run-finished");
+    assert_eq!(outcome.stderr, "");
+}
+
+#[test]
+fn a_run_is_recorded_with_what_it_was_asked_and_what_it_did() {
+    let context = Context::new(CHAIN);
+    for arguments in [
+        &["init", "--quiet"][..],
+        &[
+            "-c",
+            "user.name=x",
+            "-c",
+            "user.email=x@example.invalid",
+            "commit",
+            "--allow-empty",
+            "--quiet",
+            "-m",
+            "x",
+        ],
+    ] {
+        assert!(context.program("git", arguments).status().unwrap().success());
+    }
+    context.executed(&["--axis", "a=1,2"]);
+    context.executed(&[]);
+    let runs = context.runs();
+    assert_eq!(runs.len(), 2);
+    let json =
+        |name: &str| -> Value { serde_json::from_slice(&fs_err::read(runs[1].join(name)).unwrap()).unwrap() };
+    let head = json("run.json");
+    assert_eq!(head["pipeline"], "chain");
+    assert_eq!(head["resolved"]["axes"]["a"], serde_json::json!([1, 2, 3]));
+    assert_eq!(head["git"]["dirty"], false);
+    assert_eq!(head["git"]["commit"].as_str().unwrap().len(), 40);
+    assert_eq!(head["program"]["build"], provenir_build_id::BUILD);
+    assert_eq!(json("outcome.json")["summary"]["ran"], 3);
+    let records = fs_err::read_to_string(runs[1].join("records.jsonl")).unwrap();
+    let records: Vec<Value> = records
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(
+        records.len(),
+        4,
+        "one line a cell executed, and one that sums up those reused"
+    );
+    assert_eq!(records[3]["cells"].as_array().unwrap().len(), 4);
+    let events = fs_err::read_to_string(runs[1].join("events.jsonl")).unwrap();
+    for line in events.lines() {
+        let event: Value = serde_json::from_str(line).unwrap();
+        assert!(event["time"].is_string() && event["event"].is_string());
+    }
+}

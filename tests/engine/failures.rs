@@ -1,0 +1,230 @@
+use std::os::unix::fs::PermissionsExt;
+
+use crate::context::{COMMAND, Context, finish};
+
+#[test]
+fn what_fails_blocks_only_what_needs_it() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "failing"
+        stages.bad = { kind = "fail", params = { message = "no such luck" } }
+        stages.needs-bad = { kind = "noop", inputs = { one = "bad" }, params = { value = 1 } }
+        stages.needs-that = { kind = "noop", inputs = { one = "needs-bad" }, params = { value = 2 } }
+        stages.good = { kind = "sleep", params = { seconds = 0.1 } }
+        stages.needs-good = { kind = "noop", inputs = { one = "good" } }
+        "#,
+    );
+    let outcome = context.events(&[]).assert_code(1);
+    assert_eq!(outcome.cells("cell-failed"), ["bad"]);
+    assert_eq!(outcome.cells("cell-blocked"), ["needs-bad", "needs-that"]);
+    assert_eq!(outcome.cells("cell-finished"), ["good", "needs-good"]);
+    let outcome = context.run(&["run"]).assert_code(1);
+    insta::assert_snapshot!(context.filtered(&outcome.stderr), @r"
+    started bad
+    error: bad failed after [TIME]: no such luck
+      help: this stage exists to fail
+    blocked: needs-bad needs bad, which failed
+    blocked: needs-that needs bad, which failed
+    0 cells executed, 2 reused, 1 failed, 2 blocked in [TIME]
+    ");
+    let outcome = context.run(&["log", "bad"]).assert_code(0);
+    assert!(outcome.stdout.ends_with("about to fail\n"), "{outcome:#?}");
+    assert_eq!(
+        context.executed(&["--set", "stages.bad.params.fails=false"]),
+        ["bad", "needs-bad", "needs-that"]
+    );
+    context.check_store();
+}
+
+#[test]
+fn a_worker_that_dies_is_a_failed_cell_with_its_last_words() {
+    for (how, message) in [
+        ("abort", "its worker crashed (signal 6, abort)"),
+        ("exit", "its worker ended with exit code 7"),
+    ] {
+        let context = Context::new(&format!(
+            r#"
+            format = 1
+            pipeline.name = "dying"
+            stages.dies = {{ kind = "crash", params = {{ how = "{how}" }} }}
+            stages.good = {{ kind = "sleep", params = {{ seconds = 0.1 }} }}
+            "#,
+        ));
+        let outcome = context.events(&["--jobs", "2"]).assert_code(1);
+        let failed = outcome.event("cell-failed");
+        assert_eq!(failed["failure"]["message"], message);
+        assert_eq!(failed["failure"]["tail"][0], "last words");
+        assert_eq!(outcome.cells("cell-finished"), ["good"]);
+        assert!(
+            context
+                .run(&["log", "dies"])
+                .assert_code(0)
+                .stdout
+                .contains("last words")
+        );
+        context.check_store();
+    }
+}
+
+#[test]
+fn after_a_crash_other_cells_get_another_worker() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "dying"
+        axes.a = [1, 2, 3]
+        stages.dies = { kind = "crash", params = { how = "abort" } }
+        stages.good = { kind = "noop", params = { value = "${a}" } }
+        "#,
+    );
+    let outcome = context.events(&["--jobs", "1"]).assert_code(1);
+    assert_eq!(outcome.cells("cell-finished").len(), 3);
+}
+
+#[test]
+fn a_panic_is_our_bug() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "panicking"
+        stages.dies = { kind = "crash", params = { how = "panic" } }
+        "#,
+    );
+    let outcome = context.events(&[]).assert_code(4);
+    let message = outcome.event("cell-failed")["failure"]["message"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(message.contains("a panic on purpose"), "{message}");
+}
+
+#[test]
+fn what_libraries_print_reaches_the_log_and_not_the_protocol() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "talking"
+        stages.talk = { kind = "chatter", params = { text = "{\"done\": {}}" } }
+        "#,
+    );
+    let outcome = context.run(&["run"]).assert_code(0);
+    assert!(
+        outcome
+            .stderr
+            .contains(r#"warning: talk: as a warning: {"done": {}}"#),
+        "{outcome:#?}"
+    );
+    assert!(!outcome.stderr.contains("in the log"), "{outcome:#?}");
+    let log = context.run(&["log", "talk"]).assert_code(0).stdout;
+    for line in [
+        "on standard output",
+        "on standard error",
+        "in the log",
+        "warning: as a warning",
+    ] {
+        assert!(log.contains(line), "{log}");
+    }
+}
+
+/// A folder with the command and, in the worker's place, a script.
+fn with_worker(context: &Context, script: &str) -> String {
+    let command = context.path("bin/provenir");
+    context.write("bin/provenir-noop-worker", script);
+    fs_err::set_permissions(
+        context.path("bin/provenir-noop-worker"),
+        PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    fs_err::copy(COMMAND, &command).unwrap();
+    command.into_string()
+}
+
+const ONE: &str = "format = 1\npipeline.name = \"one\"\nstages.only = { kind = \"noop\" }\n";
+
+#[test]
+fn a_worker_of_another_build_is_refused() {
+    let context = Context::new(ONE);
+    let hello = r#"{"hello":{"protocol":1,"build":"another","kinds":["noop"],"platform":{}}}"#;
+    let command = with_worker(&context, &format!("#!/bin/sh\necho '{hello}'\ncat > /dev/null\n"));
+    let outcome = finish(&mut context.program(&command, &["run", "--quiet"])).assert_code(3);
+    let text = context
+        .filtered(&outcome.stderr)
+        .replace(provenir_build_id::BUILD, "[BUILD]");
+    insta::assert_snapshot!(text, @r"
+    stopped: only
+    error: the run stopped: the worker `[FOLDER]/bin/provenir-noop-worker` is of another build: build another, protocol 1, while this command is build [DIGEST], protocol 1
+      help: build both together: `make build`
+    0 cells executed, 1 not run in [TIME]
+    ");
+}
+
+#[test]
+fn a_worker_that_cannot_load_says_why() {
+    let context = Context::new(ONE);
+    let command = with_worker(
+        &context,
+        "#!/bin/sh\necho 'libtorch_cpu.so: cannot open shared object file' >&2\nexit 127\n",
+    );
+    let outcome = finish(&mut context.program(&command, &["run", "--quiet"])).assert_code(3);
+    assert!(
+        outcome
+            .stderr
+            .contains("ended with exit code 127 before it was ready"),
+        "{outcome:#?}"
+    );
+    assert!(
+        outcome
+            .stderr
+            .contains("libtorch_cpu.so: cannot open shared object file"),
+        "{outcome:#?}"
+    );
+}
+
+#[test]
+fn a_worker_that_is_not_there_is_told() {
+    let context = Context::new(ONE);
+    let command = with_worker(&context, "");
+    fs_err::remove_file(context.path("bin/provenir-noop-worker")).unwrap();
+    let outcome = finish(&mut context.program(&command, &["run", "--quiet"])).assert_code(3);
+    assert!(outcome.stderr.contains("cannot start the worker"), "{outcome:#?}");
+}
+
+#[test]
+fn a_worker_that_talks_nonsense_fails_its_cell_and_no_more() {
+    let context = Context::new(ONE);
+    let hello = format!(
+        r#"{{"hello":{{"protocol":1,"build":"{}","kinds":["noop"],"platform":{{}}}}}}"#,
+        provenir_build_id::BUILD
+    );
+    let command = with_worker(
+        &context,
+        &format!("#!/bin/sh\necho '{hello}'\nread line\necho nonsense\nsleep 60\n"),
+    );
+    let outcome = finish(&mut context.program(&command, &["run", "--quiet"])).assert_code(1);
+    assert!(outcome.stderr.contains("cannot be understood"), "{outcome:#?}");
+}
+
+#[test]
+fn wrong_requests_have_an_exit_code_of_their_own() {
+    let context = Context::new(ONE);
+    for arguments in [
+        &["run", "--no-such-option"][..],
+        &["run", "absent.toml"],
+        &["run", "--jobs", "0"],
+        &["run", "--force", "absent"],
+        &["run", "--force", "only[a=1]"],
+        &["run", "--set", "stages.only.params.values=1"],
+        &["show", "only.absent"],
+        &["show", "only"],
+        &["log", "only"],
+        &["path", "no/such/file"],
+    ] {
+        let outcome = context.run(arguments).assert_code(2);
+        assert!(
+            outcome.stderr.starts_with("error") || outcome.stderr.contains('×'),
+            "{outcome:#?}"
+        );
+        assert_eq!(outcome.stdout, "");
+    }
+}

@@ -1,0 +1,259 @@
+use std::os::unix::fs::PermissionsExt;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::context::{CHAIN, COMMAND, Context, eventually, files, finish, is_alive, is_root};
+
+const SLOW: &str = r#"
+format = 1
+pipeline.name = "slow"
+axes.a = [1, 2, 3]
+stages.quick = { kind = "noop", params = { value = "${a}" } }
+stages.nap = { kind = "sleep", inputs = { one = "quick" }, params = { seconds = 0.5 } }
+stages.total = { kind = "noop", inputs = { many = "nap" } }
+"#;
+
+fn undisturbed(manifest: &str) -> Context {
+    let context = Context::new(manifest);
+    context.executed(&[]);
+    context
+}
+
+#[test]
+fn a_killed_command_leaves_no_worker_and_a_store_that_goes_on() {
+    let context = Context::new(SLOW);
+    let mut running = context.start(&["--jobs", "2"]);
+    running.wait_for("cell-progress", "nap[a=1]");
+    let workers = running.workers();
+    assert!(!workers.is_empty() && workers.iter().all(|pid| is_alive(*pid)));
+    running.signal(Signal::KILL);
+    running.finish();
+    eventually("the end of its workers", || {
+        !workers.iter().any(|pid| is_alive(*pid))
+    });
+
+    let finished = context.events(&[]).assert_code(0);
+    assert!(
+        finished.cells("cell-reused").contains(&"quick[a=1]".to_owned()),
+        "what was finished is kept"
+    );
+    assert_eq!(context.results(), undisturbed(SLOW).results());
+    context.check_store();
+}
+
+/// Kills at many moments, so that some fall between the steps of a commit.
+#[test]
+fn kills_at_any_moment_lose_only_what_was_not_finished() {
+    let context = Context::new(CHAIN);
+    let undisturbed = undisturbed(CHAIN).results();
+    for delay in 0..40 {
+        let running = context.start(&["--jobs", "2"]);
+        std::thread::sleep(std::time::Duration::from_millis(delay * 2));
+        running.signal(Signal::KILL);
+        running.finish();
+        for path in files(&context.path("cache/objects-v1")) {
+            let digest = provenir_api::Digest::of(&fs_err::read(&path).unwrap());
+            assert_eq!(digest.hex(), path.file_name().unwrap());
+        }
+        for (name, result) in context.results() {
+            assert_eq!(undisturbed.get(&name), Some(&result));
+        }
+    }
+    context.run(&["run"]).assert_code(0);
+    // Nothing that the killed ones left is needed, and a run that executes something clears it away.
+    context.executed(&["--force", "total"]);
+    assert_eq!(context.results(), undisturbed);
+    context.check_store();
+}
+
+#[test]
+fn a_killed_worker_is_a_failed_cell_that_the_next_run_makes_good() {
+    let context = Context::new(SLOW);
+    let mut running = context.start(&["--jobs", "1"]);
+    running.wait_for("cell-progress", "nap[a=2]");
+    let worker = i32::try_from(running.workers()[0]).unwrap();
+    kill_process(Pid::from_raw(worker).unwrap(), Signal::KILL).unwrap();
+    let outcome = running.finish().assert_code(1);
+    let failure = &outcome.event("cell-failed")["failure"]["message"];
+    assert_eq!(
+        failure,
+        "its worker was killed (signal 9), perhaps because memory ran out"
+    );
+    assert_eq!(outcome.cells("cell-failed"), ["nap[a=2]"]);
+    assert_eq!(outcome.cells("cell-blocked"), ["total"]);
+    assert_eq!(context.executed(&[]), ["nap[a=2]", "total"]);
+    assert_eq!(context.results(), undisturbed(SLOW).results());
+    context.check_store();
+}
+
+#[test]
+fn an_interrupt_stops_what_runs_and_keeps_what_is_finished() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let context = Context::new(SLOW);
+        let mut running = context.start(&["--jobs", "1"]);
+        running.wait_for("cell-progress", "nap[a=2]");
+        running.signal(signal);
+        let outcome = running.finish().assert_code(130);
+        assert_eq!(outcome.cells("cell-cancelled"), ["nap[a=2]", "nap[a=3]", "total"]);
+        assert_eq!(outcome.event("run-finished")["summary"]["interrupted"], true);
+        context.check_store();
+        let partials = files(&context.path("cache/partial-v1"));
+        assert_eq!(partials.len(), 1, "its checkpoint is kept: {partials:?}");
+        assert_eq!(context.executed(&[]), ["nap[a=2]", "nap[a=3]", "total"]);
+        assert_eq!(files(&context.path("cache/partial-v1")), [""; 0]);
+    }
+}
+
+#[test]
+fn a_second_interrupt_ends_everything_at_once() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "deaf"
+        stages.nap = { kind = "sleep", params = { seconds = 600, deaf = true } }
+        "#,
+    );
+    let mut running = context.start(&[]);
+    running.wait_for("cell-progress", "nap");
+    let workers = running.workers();
+    running.signal(Signal::INT);
+    running.wait_for("interrupted", "");
+    running.signal(Signal::INT);
+    let outcome = running.finish();
+    assert_eq!(outcome.code, Some(130));
+    eventually("the end of its workers", || {
+        !workers.iter().any(|pid| is_alive(*pid))
+    });
+}
+
+/// Runs the command as somebody who may not write everywhere.
+fn as_nobody(context: &Context, arguments: &[&str]) -> Option<crate::context::Outcome> {
+    if !is_root() {
+        return Some(context.run(arguments));
+    }
+    let drop = ["--reuid=65534", "--regid=65534", "--clear-groups", COMMAND];
+    let probe = context
+        .program("setpriv", &[&drop[..], &["--version"]].concat())
+        .output();
+    if !probe.is_ok_and(|probe| probe.status.success()) {
+        return None;
+    }
+    Some(finish(
+        &mut context.program("setpriv", &[&drop[..], arguments].concat()),
+    ))
+}
+
+#[test]
+fn a_store_that_cannot_be_written_to_is_told_and_can_be_read() {
+    let context = Context::new(CHAIN);
+    context.executed(&["--only", "second"]);
+    let everything = |mode: u32| {
+        let mut folders = vec![context.folder.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in folder.read_dir_utf8().unwrap() {
+                let path = entry.unwrap().into_path();
+                if path.is_dir() {
+                    folders.push(path);
+                }
+            }
+            fs_err::set_permissions(&folder, PermissionsExt::from_mode(mode)).unwrap();
+        }
+    };
+    everything(0o555);
+    let noop = as_nobody(&context, &["run", "--only", "second"]);
+    let outcome = as_nobody(&context, &["run"]);
+    let plan = as_nobody(&context, &["plan"]);
+    everything(0o755);
+    let (Some(noop), Some(outcome), Some(plan)) = (noop, outcome, plan) else {
+        eprintln!("SKIPPED: no way to become somebody who may not write (setpriv)");
+        return;
+    };
+    noop.assert_code(0);
+    plan.assert_code(0);
+    let outcome = outcome.assert_code(3);
+    assert!(outcome.stderr.contains("Permission denied"), "{outcome:#?}");
+    assert!(outcome.stderr.contains("make the store writable"), "{outcome:#?}");
+    assert_eq!(context.executed(&[]), ["total"]);
+    context.check_store();
+}
+
+#[test]
+fn a_full_disk_is_told_and_loses_nothing() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "full"
+        axes.a = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]
+        axes.b = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+        stages.many = { kind = "noop", params = { value = "${a}" }, over = ["b"] }
+        stages.more = { kind = "noop", inputs = { one = "many" }, params = { value = "${b}" } }
+        "#,
+    );
+    let small = context.path("small");
+    fs_err::create_dir(&small).unwrap();
+    let mounted = context
+        .program(
+            "mount",
+            &["-t", "tmpfs", "-o", "size=640k", "tmpfs", small.as_str()],
+        )
+        .output();
+    if !mounted.is_ok_and(|mounted| mounted.status.success()) {
+        eprintln!("SKIPPED: no way to make a small disk (mount -t tmpfs)");
+        return;
+    }
+    let outcome = context.events(&["--cache", "small/cache"]);
+    let grown = context
+        .program("mount", &["-o", "remount,size=64m", small.as_str()])
+        .output();
+    let again = context.events(&["--cache", "small/cache"]);
+    let moved = finish(&mut context.program("cp", &["-r", "small/cache", "cache"]));
+    context.program("umount", &[small.as_str()]).output().unwrap();
+
+    let outcome = outcome.assert_code(3);
+    let halted = &outcome.event("run-finished")["summary"]["halted"];
+    assert!(
+        halted["message"].as_str().unwrap().contains("No space left"),
+        "{halted}"
+    );
+    assert!(
+        halted["help"].as_str().unwrap().contains("free some space"),
+        "{halted}"
+    );
+    let finished = outcome.cells("cell-finished").len();
+    assert!(grown.unwrap().status.success());
+    let again = again.assert_code(0);
+    assert_eq!(
+        finished + again.cells("cell-finished").len(),
+        20 + 200,
+        "what was finished is kept"
+    );
+    assert_eq!(moved.code, Some(0));
+    context.check_store();
+}
+
+#[test]
+fn what_a_newer_version_wrote_is_named_and_left_alone() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    context.write("cache/results-v2/x", "");
+    let outcome = context.run(&["run"]).assert_code(0);
+    assert!(
+        outcome
+            .stderr
+            .starts_with("warning: a newer version of Provenir has written to this store"),
+        "{outcome:#?}"
+    );
+    for path in files(&context.path("cache/results-v1")) {
+        let text = fs_err::read_to_string(&path)
+            .unwrap()
+            .replace("\"format\": 1", "\"format\": 2");
+        fs_err::write(&path, text).unwrap();
+    }
+    let outcome = context.run(&["run"]).assert_code(3);
+    assert!(
+        outcome
+            .stderr
+            .contains("has format 2; this version of Provenir reads up to 1"),
+        "{outcome:#?}"
+    );
+}

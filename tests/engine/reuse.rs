@@ -1,0 +1,284 @@
+use crate::context::{CHAIN, CHAIN_CELLS, COMMAND, Context, finish, overwrite};
+
+const NOTHING: [&str; 0] = [];
+
+#[test]
+fn nothing_is_executed_twice_and_a_second_run_leaves_one_line() {
+    let context = Context::new(CHAIN);
+    assert_eq!(context.executed(&[]), CHAIN_CELLS);
+    assert_eq!((context.runs().len(), context.noops()), (1, 0));
+    let before = context.results();
+    assert_eq!(context.executed(&[]), NOTHING);
+    assert_eq!((context.runs().len(), context.noops()), (1, 1));
+    assert_eq!(context.results(), before);
+    context.check_store();
+}
+
+#[test]
+fn a_run_with_nothing_to_do_needs_neither_worker_nor_git() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let alone = context.path("bin/provenir");
+    fs_err::create_dir(alone.parent().unwrap()).unwrap();
+    fs_err::copy(COMMAND, &alone).unwrap();
+    let outcome = finish(context.program(alone.as_str(), &["run"]).env("PATH", "/nowhere"));
+    assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+    insta::assert_snapshot!(context.filtered(&outcome.stderr), @"nothing to run: 7 cells up to date ([TIME])");
+    assert_eq!(outcome.stdout, "");
+    assert_eq!(context.noops(), 1);
+}
+
+#[test]
+fn a_new_axis_value_runs_its_own_cells_and_what_gathers_them() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let manifest = CHAIN.replace("[1, 2, 3]", "[0, 1, 2, 3]");
+    context.write("pipeline.toml", &manifest);
+    assert_eq!(context.executed(&[]), ["first[a=0]", "second[a=0]", "total"]);
+    assert_eq!(context.executed(&["--axis", "a=3,1"]), ["total"]);
+    assert_eq!(context.executed(&["--axis", "a=3,2,1"]), NOTHING);
+}
+
+#[test]
+fn what_changes_no_result_runs_nothing() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let changes: [(&str, &str); 6] = [
+        (
+            "name = \"chain\"",
+            "name = \"another\" # with a comment\ndescription = \"text\"",
+        ),
+        ("a = [1, 2, 3]", "a = [3.0, 1e0, 2]"),
+        ("value = 0.5", "value = 5e-1"),
+        ("[stages.second]", "[stages.renamed]"),
+        (
+            "publish = { sum = \"out/total.parquet\" }",
+            "publish = { sum = \"out/elsewhere.parquet\" }",
+        ),
+        (
+            "params = { value = 0.5 }",
+            "params = { value = 0.5 }\nresources = { cores = 2 }",
+        ),
+    ];
+    let mut all = CHAIN.to_owned();
+    for (old, new) in changes {
+        assert!(CHAIN.contains(old), "{old}");
+        let mut manifest = CHAIN.replace(old, new);
+        all = all.replace(old, new);
+        if new.contains("renamed") {
+            manifest = manifest.replace("\"second\"", "\"renamed\"");
+            all = all.replace("\"second\"", "\"renamed\"");
+        }
+        context.write("pipeline.toml", &manifest);
+        assert_eq!(context.executed(&[]), NOTHING, "{new}");
+    }
+    context.write("pipeline.toml", &all);
+    assert_eq!(context.executed(&[]), NOTHING);
+}
+
+#[test]
+fn stages_in_another_order_and_in_another_manifest_share_results() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let (head, stages) = CHAIN.split_once("[stages.first]").unwrap();
+    let mut parts: Vec<String> = format!("[stages.first]{stages}")
+        .split("[stages.")
+        .skip(1)
+        .map(|part| format!("[stages.{part}"))
+        .collect();
+    parts.reverse();
+    context.write("other/study.toml", &format!("{head}\n{}", parts.join("\n")));
+    assert_eq!(context.executed(&["other/study.toml"]), NOTHING);
+}
+
+#[test]
+fn a_parameter_changed_and_changed_back_runs_once() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let set = ["--set", "stages.second.params.value=0.75"];
+    assert_eq!(
+        context.executed(&set),
+        ["second[a=1]", "second[a=2]", "second[a=3]", "total"]
+    );
+    assert_eq!(context.executed(&[]), NOTHING);
+    assert_eq!(context.executed(&set), NOTHING);
+}
+
+#[test]
+fn a_producer_that_gives_the_same_leaves_its_consumers_alone() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "cutoff"
+        stages.left = { kind = "noop", params = { value = 2 } }
+        stages.right = { kind = "noop", inputs = { one = "left" }, params = { value = 1 } }
+        stages.end = { kind = "noop", inputs = { one = "right" } }
+        "#,
+    );
+    context.executed(&[]);
+    // 2 + 1 = 1 + 2: both stages change, what they give in the end does not.
+    let swapped = [
+        "--set",
+        "stages.left.params.value=1",
+        "--set",
+        "stages.right.params.value=2",
+    ];
+    assert_eq!(context.executed(&swapped), ["left", "right"]);
+}
+
+#[test]
+fn two_cells_that_are_one_action_run_once() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "twins"
+        axes.a = [1, 2]
+        stages.one = { kind = "sleep", params = { seconds = 0.1 } }
+        stages.two = { kind = "sleep", params = { seconds = 0.1 }, over = ["a"] }
+        stages.end = { kind = "noop", inputs = { many = ["one", "two"] } }
+        "#,
+    );
+    let outcome = context.events(&["--jobs", "4"]).assert_code(0);
+    assert_eq!(outcome.cells("cell-finished"), ["end", "one"]);
+    assert_eq!(outcome.cells("cell-reused"), ["two[a=1]", "two[a=2]"]);
+}
+
+#[test]
+fn a_source_file_counts_by_its_content() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "source"
+        stages.read = { kind = "noop", params = { file = "data.txt" } }
+        "#,
+    );
+    context.write("data.txt", "one");
+    assert_eq!(context.executed(&[]), ["read"]);
+    context.write("data.txt", "one");
+    assert_eq!(context.executed(&[]), NOTHING);
+    context.write("data.txt", "two");
+    assert_eq!(context.executed(&[]), ["read"]);
+    context.write("data.txt", "one");
+    assert_eq!(context.executed(&[]), NOTHING);
+    context.write("moved/copy.txt", "two");
+    assert_eq!(
+        context.executed(&["--set", "stages.read.params.file=\"moved/copy.txt\""]),
+        NOTHING
+    );
+}
+
+#[test]
+fn an_artifact_that_is_missing_is_computed_again_and_nothing_else() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let object = context.object("second[a=2]");
+    fs_err::remove_file(&object).unwrap();
+    assert_eq!(context.executed(&[]), ["second[a=2]"]);
+    assert!(object.is_file());
+    context.check_store();
+}
+
+#[test]
+fn an_artifact_that_was_tampered_with_is_refused_and_computed_again() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let object = context.object("second[a=2]");
+    let mut bytes = fs_err::read(&object).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    overwrite(&object, &bytes);
+    assert_eq!(context.executed(&[]), ["second[a=2]"]);
+    context.check_store();
+}
+
+/// Where the index cannot tell that an object was touched, the cell that reads it does.
+#[test]
+fn damage_that_only_a_reader_can_see_is_repaired() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let object = context.object("second[a=2]");
+    let mut bytes = fs_err::read(&object).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    overwrite(&object, &bytes);
+    fs_err::remove_file(context.path("cache/index-v1.sqlite")).unwrap();
+    let outcome = context
+        .events(&["--set", "stages.total.params.value=1"])
+        .assert_code(0);
+    assert_eq!(outcome.cells("cell-repairing"), ["second[a=2]"]);
+    assert_eq!(outcome.cells("cell-finished"), ["second[a=2]", "total"]);
+    context.check_store();
+}
+
+#[test]
+fn without_its_index_a_store_is_as_good() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let index = context.path("cache/index-v1.sqlite");
+    fs_err::remove_file(&index).unwrap();
+    assert_eq!(context.executed(&[]), NOTHING);
+    fs_err::write(&index, "this is no database").unwrap();
+    assert_eq!(context.executed(&[]), NOTHING);
+    fs_err::remove_file(&index).unwrap();
+    fs_err::create_dir(&index).unwrap();
+    assert_eq!(context.executed(&[]), NOTHING);
+}
+
+#[test]
+fn a_store_that_was_copied_is_a_store() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let copied = finish(
+        context
+            .program("cp", &["-r", "cache", "copy"])
+            .env("PATH", "/usr/bin:/bin"),
+    );
+    assert_eq!(copied.code, Some(0));
+    assert_eq!(context.executed(&["--cache", "copy"]), NOTHING);
+}
+
+#[test]
+fn forced_cells_run_and_agree_with_what_is_there() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let before = context.results();
+    assert_eq!(context.executed(&["--force", "first[a=2]"]), ["first[a=2]"]);
+    assert_eq!(
+        context.executed(&["--force", "second", "--force", "total"]).len(),
+        4
+    );
+    assert_eq!(context.results(), before);
+    context.check_store();
+}
+
+#[test]
+fn times_are_kept_but_do_not_diverge() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "times"
+        stages.time = { kind = "clock" }
+        stages.after = { kind = "noop", inputs = { one = "time" } }
+        "#,
+    );
+    context.executed(&[]);
+    let outcome = context.events(&["--force", "time"]).assert_code(0);
+    assert_eq!(outcome.event("run-finished")["summary"]["diverged"], 0);
+    assert_eq!(outcome.cells("cell-finished"), ["time"]);
+    let volatile = context
+        .results()
+        .values()
+        .filter(|result| result.contains("\"volatile\": true"))
+        .count();
+    assert_eq!(
+        volatile, 2,
+        "what lies downstream of a time is as little repeatable"
+    );
+}
+
+#[test]
+fn only_a_stage_and_what_it_needs() {
+    let context = Context::new(CHAIN);
+    assert_eq!(context.executed(&["--only", "first"]), CHAIN_CELLS[..3]);
+    assert_eq!(context.executed(&["--only", "second"]), CHAIN_CELLS[3..6]);
+}
