@@ -1,4 +1,4 @@
-"""One behavioural-cloning step in PyTorch eager mode, timed: the yardstick of `cargo run --example step` in stages/nn.
+"""One behavioural-cloning step in PyTorch eager mode, timed: the yardstick of the example `step` of stages/train.
 
 The workload is the same on both sides: a ReLU network of three hidden layers, minibatches of 256 gathered from
 60,000 samples of 16 observations and 3 actions by a random permutation, mean squared error, gradient norm clipped to

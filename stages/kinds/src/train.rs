@@ -333,9 +333,27 @@ impl Kind for Train {
     }
 
     fn resources(parameters: &TrainParameters) -> Resources {
+        /// LibTorch itself, and data sets of usual size.
+        const BASE: u64 = 512 << 20;
+        /// What a data set is taken to hold where all of it passes through the networks at once.
+        const SAMPLES: u64 = 100_000;
+
+        let widths = || parameters.hidden.iter().map(|width| u64::from(*width));
+        let between = widths()
+            .zip(widths().skip(1))
+            .map(|(inputs, outputs)| inputs * outputs);
+        // Parameters, gradient, Adam's two means; and a copy on the way to a checkpoint.
+        let network = 6 * 4 * (between.sum::<u64>() + 64 * widths().sum::<u64>());
+        // Every layer's output, and on the way back its gradient.
+        let pass = |rows: u64| 2 * 4 * rows * widths().sum::<u64>();
+        let need = match (parameters.method, parameters.rbc.chunk) {
+            (Method::Bc, _) => network + pass(u64::from(parameters.batch)),
+            (Method::Rbc, 0) => 2 * (network + 2 * pass(SAMPLES)),
+            (Method::Rbc, chunk) => 2 * (network + 2 * pass(u64::from(chunk))),
+        };
         Resources {
             cores: parameters.threads,
-            memory: 1024,
+            memory: (BASE + need).div_ceil(1 << 20),
         }
     }
 }

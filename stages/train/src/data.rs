@@ -58,11 +58,15 @@ impl Data {
     }
 }
 
+/// A deviation of this size, beside values of size 1, is a few roundings of single precision.
+const ROUNDING: f64 = 1e-6;
+
 /// How observations are standardised.
 pub(crate) struct Fitted {
     /// Mean and deviation of each column; deviations below the floor are raised to it.
     pub(crate) standardisation: Standardisation,
-    /// Columns that hold one value: usual where a robot cannot move in every direction.
+    /// Columns that hold one value, but for the rounding of a simulation: usual where a robot cannot move in every
+    /// direction.
     pub(crate) constant: Vec<usize>,
     /// Other columns whose deviation was raised.
     pub(crate) raised: Vec<usize>,
@@ -86,15 +90,9 @@ pub(crate) fn standardisation(observations: &Matrix, floor: f64) -> Fitted {
         .into_iter()
         .map(f64::sqrt)
         .collect();
-    let bits = |row: &[f32], column: usize| row[column].to_bits();
-    let first = observations.iter().next();
-    let is_constant = |column: &usize| {
-        let first = first.map(|row| bits(row, *column));
-        observations.iter().all(|row| Some(bits(row, *column)) == first)
-    };
     let (constant, raised) = (0..width)
         .filter(|column| deviation[*column] < floor)
-        .partition(is_constant);
+        .partition(|column| deviation[*column] <= ROUNDING * mean[*column].abs().max(1.0));
     let scale = deviation
         .into_iter()
         .map(|deviation| deviation.max(floor))

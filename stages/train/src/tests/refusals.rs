@@ -53,7 +53,7 @@ fn columns_that_do_not_vary_are_told_once_and_do_no_harm() {
     for row in 0..300 {
         let observation = demos.observation.row_mut(row);
         observation[1] = 5.0;
-        observation[2] *= 1e-6;
+        observation[2] *= 1e-4;
     }
     let listener = Listener::default();
     let bc = parameters!({ "method": "bc", "hidden": [4], "epochs": 2 });
