@@ -6,7 +6,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 pub(crate) const COMMAND: &str = env!("CARGO_BIN_EXE_provenir-noop");
-pub(crate) const WORKER: &str = env!("CARGO_BIN_EXE_provenir-noop-worker");
 
 /// A folder with a manifest and a store.
 pub(crate) struct Context {
@@ -260,7 +259,11 @@ impl Running {
 
     /// Waits for the end.
     pub(crate) fn finish(mut self) -> Outcome {
-        let mut stdout: String = self.seen.iter().map(|event| format!("{event}\n")).collect();
+        let mut stdout: String = self
+            .seen
+            .iter()
+            .flat_map(|event| [event.to_string(), "\n".to_owned()])
+            .collect();
         self.events.read_to_string(&mut stdout).unwrap();
         let mut stderr = String::new();
         if let Some(mut pipe) = self.child.stderr.take() {

@@ -9,6 +9,11 @@
 //! * `determinism`: the same results whatever the order, the folder, and the number of workers.
 //! * `commands`: what the other commands print.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "what fails in a helper fails the test that called it, as in the test itself"
+)]
+
 mod commands;
 mod context;
 mod determinism;
