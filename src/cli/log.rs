@@ -2,10 +2,10 @@ use super::arguments::LogArguments;
 use super::error::{CommandError, Exit};
 use super::selector::Selector;
 use super::{Edition, session, terminal};
-use crate::record::{Record, RunStore};
+use crate::record::RunStore;
 use crate::store::StoreError;
 
-/// `log`: of the latest run in which a cell of that name was executed.
+/// `log`: of the latest run that executed, or executes, a cell of that name.
 pub(super) fn log(edition: &Edition, arguments: &LogArguments) -> Result<Exit, CommandError> {
     let plan = session::plan(edition, &arguments.manifest)?;
     let store = session::open(&arguments.manifest, &plan)?;
@@ -21,18 +21,11 @@ pub(super) fn log(edition: &Edition, arguments: &LogArguments) -> Result<Exit, C
         if run.head()?.is_none_or(|head| head.manifest != plan.manifest) {
             continue;
         }
-        let executed = run.records()?.into_iter().rev().find_map(|record| match record {
-            Record::Executed { cell, log, .. } | Record::Failed { cell, log, .. } if cell == name => {
-                Some(log)
-            }
-            _ => None,
-        });
-        let Some(log) = executed else { continue };
-        let Some(log) = log else {
+        let Some(log) = run.log(&name)? else { continue };
+        let Some(path) = log else {
             terminal::say(&format!("`{name}` said nothing in run {}", run.id));
             return Ok(Exit::Done);
         };
-        let path = run.folder().join(log);
         let text = fs_err::read(&path).map_err(StoreError::io("cannot read a log"))?;
         terminal::say(&format!("{path}"));
         terminal::print(&String::from_utf8_lossy(&text))?;

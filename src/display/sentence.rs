@@ -10,6 +10,9 @@ use crate::exec::{Event, Failure, Summary};
 use crate::plan::Plan;
 use crate::store::{Copied, Outcome};
 
+/// So many published files are named at the end of a run.
+const SHOWN: usize = 20;
+
 /// What an event says to a person who only wants to know what is over or needs attention: `None` where it is neither.
 pub(super) fn sentence(event: &Event<'_>) -> Option<String> {
     let told = match event {
@@ -59,8 +62,20 @@ pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
             cell,
             failure,
             seconds,
+            log,
             ..
-        } => failed(&format!("{cell} failed after {}", duration(*seconds)), failure),
+        } => {
+            let mut told = failed(&format!("{cell} failed after {}", duration(*seconds)), failure);
+            if let Some(log) = log {
+                let _ = write!(
+                    told,
+                    "
+  log: {}",
+                    shortest(log)
+                );
+            }
+            told
+        }
         Event::CellBlocked { cell, by } => format!("blocked: {cell} needs {by}, which failed"),
         Event::CellCancelled { cell } => format!("stopped: {cell}"),
         Event::Published {
@@ -116,7 +131,10 @@ pub(super) fn ending(summary: &Summary, plan: &Plan) -> String {
             .collect();
         if !files.is_empty() {
             lines.push("published:".to_owned());
-            lines.extend(files);
+            lines.extend(files.iter().take(SHOWN).cloned());
+            if files.len() > SHOWN {
+                lines.push(format!("  and {} more", grouped(files.len() - SHOWN)));
+            }
         }
     }
     lines.join("\n")

@@ -6,7 +6,7 @@ use provenir_api::Digest;
 use provenir_api::protocol::{Blame, Failed};
 
 use super::event::{Event, Failure};
-use super::scheduler::{Scheduler, State};
+use super::scheduler::{End, Scheduler, State};
 use crate::plan::CellIndex;
 use crate::store::{ActionKey, Commit, Committed, Copied, Lookup, MissReason, Outcome, StoreError};
 
@@ -101,7 +101,7 @@ impl Scheduler<'_, '_> {
                     cell: self.cell(cell),
                     key: committed.key(),
                     worker: committing.worker,
-                    seconds: committing.seconds,
+                    seconds: committing.end.seconds,
                     outputs: committed.outputs(),
                     outcome: &outcome,
                 });
@@ -109,7 +109,7 @@ impl Scheduler<'_, '_> {
             }
             Err(error) => {
                 let failure = Failure::from(&error);
-                self.fail(cell, committing.key, &failure, committing.seconds);
+                self.fail(cell, committing.key, &failure, &committing.end);
                 // What the store refused once it will refuse again; cells that cannot be kept are not worth running.
                 if matches!(error, StoreError::Io { .. }) {
                     self.halt(failure);
@@ -125,7 +125,7 @@ impl Scheduler<'_, '_> {
         key: ActionKey,
         failed: Failed,
         tail: Vec<String>,
-        seconds: f64,
+        end: &End,
     ) {
         if failed.blame == Blame::Cancelled {
             self.cancel(cell);
@@ -144,7 +144,7 @@ impl Scheduler<'_, '_> {
             help: failed.help,
             tail,
         };
-        self.fail(cell, key, &failure, seconds);
+        self.fail(cell, key, &failure, end);
     }
 
     /// Counts a cell as stopped.
@@ -157,7 +157,7 @@ impl Scheduler<'_, '_> {
     }
 
     /// A cell failed, and so did those that are the same action; what needs them cannot run.
-    pub(super) fn fail(&mut self, cell: CellIndex, key: ActionKey, failure: &Failure, seconds: f64) {
+    pub(super) fn fail(&mut self, cell: CellIndex, key: ActionKey, failure: &Failure, end: &End) {
         self.blame(failure.blame);
         self.leaders.remove(&key);
         let mut failed = vec![cell];
@@ -169,7 +169,8 @@ impl Scheduler<'_, '_> {
                 cell: self.cell(cell),
                 key,
                 failure,
-                seconds,
+                seconds: end.seconds,
+                log: end.log.as_deref(),
             });
             self.block(cell);
         }

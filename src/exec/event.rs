@@ -135,6 +135,9 @@ pub enum Event<'a> {
         failure: &'a Failure,
         /// How long it ran.
         seconds: f64,
+        /// Its log, where it said anything.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        log: Option<&'a Utf8Path>,
     },
     /// A cell cannot run, because one that it needs failed.
     CellBlocked {

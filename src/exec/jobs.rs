@@ -6,7 +6,7 @@ use camino::Utf8PathBuf;
 use provenir_api::protocol::{Blame, Done, Execute, Failed, FromWorker, Level, ToWorker};
 
 use super::committer::Finished;
-use super::event::{Event, Failure};
+use super::event::{CellRef, Event, Failure};
 use super::scheduler::{Committing, Job, Scheduler, State};
 use super::worker::{FromThread, Worker, WorkerError, WorkerId};
 use crate::clock;
@@ -96,8 +96,10 @@ impl Scheduler<'_, '_> {
     ) -> Result<Job, StoreError> {
         let scratch = self.store.workspace()?.folder()?;
         let action = self.resolver.action(cell, &self.states)?;
+        let name = self.plan.name(cell);
+        let log = self.options.logs.join(log_name(cell, &name));
         let execute = Execute {
-            cell: self.plan.name(cell),
+            cell: name,
             kind: action.kind.clone(),
             parameters: self.resolver.parameters(cell),
             inputs: self.resolver.inputs(cell, &self.states)?,
@@ -114,6 +116,8 @@ impl Scheduler<'_, '_> {
             worker,
             started: clock::instant(),
             message: Some(ToWorker::Execute(Box::new(execute))),
+            log,
+            has_log: false,
             claim,
         })
     }
@@ -144,15 +148,16 @@ impl Scheduler<'_, '_> {
         }
         if let Some(message) = job.message.take() {
             job.started = clock::instant();
-            let log = self.options.logs.join(log_name(cell, &self.plan.name(cell)));
+            // What it said while it was idle is nobody's last words.
+            worker.take_tail();
             self.voice.say(&Event::CellStarted {
-                cell: super::event::CellRef {
+                cell: CellRef {
                     plan: self.plan,
                     index: cell,
                 },
                 key: job.key,
                 worker: job.worker,
-                log: &log,
+                log: &job.log,
             });
             // Where it does not listen, its closed output is what is heard next.
             worker.send(&message);
@@ -191,42 +196,43 @@ impl Scheduler<'_, '_> {
                     });
                 }
             }
-            FromThread::Message(FromWorker::Log(log)) => {
-                if let Some(cell) = cell {
-                    let cell = self.cell(cell);
-                    self.voice.say(&Event::CellLog {
-                        cell,
-                        level: log.level,
-                        message: &log.message,
-                    });
-                }
-            }
+            FromThread::Message(FromWorker::Log(log)) => self.log(cell, log.level, &log.message),
             FromThread::Message(FromWorker::Done(done)) => self.done(id, done),
             FromThread::Message(FromWorker::Failed(failed)) => {
                 let tail = worker.take_tail();
                 if let Some((cell, job)) = self.release(id) {
-                    let seconds = job.started.elapsed().as_secs_f64();
-                    let key = job.key;
+                    let (key, end) = (job.key, job.end());
                     drop(job);
-                    self.failed(cell, key, failed, tail, seconds);
+                    self.failed(cell, key, failed, tail, &end);
                 }
             }
             FromThread::Stderr(line) => {
                 worker.note(&line);
-                if let Some(cell) = cell {
-                    let cell = self.cell(cell);
-                    self.voice.say(&Event::CellLog {
-                        cell,
-                        level: Level::Info,
-                        message: &line,
-                    });
-                }
+                self.log(cell, Level::Info, &line);
             }
             FromThread::Garbage(reason) => {
                 worker.note(&format!("(a message that cannot be understood: {reason})"));
                 worker.kill();
             }
             FromThread::Closed => self.lose_worker(id),
+        }
+    }
+
+    /// A worker says something for the log of the cell that it has, once it has begun it.
+    fn log(&mut self, cell: Option<CellIndex>, level: Level, message: &str) {
+        if let Some(cell) = cell
+            && let Some(job) = self.jobs.get_mut(&cell)
+            && job.message.is_none()
+        {
+            job.has_log = true;
+            self.voice.say(&Event::CellLog {
+                cell: CellRef {
+                    plan: self.plan,
+                    index: cell,
+                },
+                level,
+                message,
+            });
         }
     }
 
@@ -252,6 +258,7 @@ impl Scheduler<'_, '_> {
             .entry(kind.name())
             .or_insert_with(|| kind.outputs().into());
         let volatile = self.plan.stage_of(cell).volatile;
+        let end = job.end();
         let finished = Finished {
             cell,
             action: job.action,
@@ -261,15 +268,13 @@ impl Scheduler<'_, '_> {
             scratch: job.scratch,
             platform,
         };
-        self.committing.insert(
-            cell,
-            Committing {
-                key: job.key,
-                worker: id,
-                seconds: job.started.elapsed().as_secs_f64(),
-                claim: job.claim,
-            },
-        );
+        let committing = Committing {
+            key: job.key,
+            worker: id,
+            end,
+            claim: job.claim,
+        };
+        self.committing.insert(cell, committing);
         if self.committer.send(finished).is_err() {
             let message = "the thread that commits results has ended";
             self.halt(Failure::new(Blame::Us, message, None));
@@ -310,8 +315,7 @@ impl Scheduler<'_, '_> {
             // It was idle: the next cell gets a new one.
             return;
         };
-        let seconds = job.started.elapsed().as_secs_f64();
-        let key = job.key;
+        let (key, end) = (job.key, job.end());
         drop(job);
         if self.summary.interrupted {
             self.cancel(cell);
@@ -323,7 +327,7 @@ impl Scheduler<'_, '_> {
             help: None,
             damaged: None,
         };
-        self.failed(cell, key, failed, tail, seconds);
+        self.failed(cell, key, failed, tail, &end);
     }
 
     /// Workers are of no use: stops the run. The cell that waited for this one goes back in line, where it stays.

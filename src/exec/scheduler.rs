@@ -114,6 +114,10 @@ pub(super) struct Job {
     pub(super) started: Instant,
     /// What the worker is told once it has greeted.
     pub(super) message: Option<ToWorker>,
+    /// Where its log goes.
+    pub(super) log: Utf8PathBuf,
+    /// Whether anything went there.
+    pub(super) has_log: bool,
     pub(super) claim: Claim,
 }
 
@@ -121,9 +125,26 @@ pub(super) struct Job {
 pub(super) struct Committing {
     pub(super) key: ActionKey,
     pub(super) worker: WorkerId,
-    pub(super) seconds: f64,
+    pub(super) end: End,
     /// Kept until the result is there for others to find.
     pub(super) claim: Claim,
+}
+
+/// What is known of an execution that is over.
+#[derive(Clone, Debug)]
+pub(super) struct End {
+    pub(super) seconds: f64,
+    /// Its log, where it said anything.
+    pub(super) log: Option<Utf8PathBuf>,
+}
+
+impl Job {
+    pub(super) fn end(&self) -> End {
+        End {
+            seconds: self.started.elapsed().as_secs_f64(),
+            log: self.has_log.then(|| self.log.clone()),
+        }
+    }
 }
 
 /// The subscriber, and why it could not do its part.
@@ -441,6 +462,18 @@ impl<'a, 's> Scheduler<'a, 's> {
         }
     }
 
+    /// Remembers which action each cell is, where that is not known already, so that it can be said later what changed.
+    fn remember_all(&self, results: &[Option<Committed>]) {
+        if self.summary.is_noop() && self.store.knows(&self.manifest) {
+            return;
+        }
+        for (cell, result) in results.iter().enumerate() {
+            if let Some(result) = result {
+                self.remember(cell, result.key());
+            }
+        }
+    }
+
     /// Remembers which action each executed cell was, so that it can be said later what changed.
     pub(super) fn remember(&self, cell: CellIndex, key: ActionKey) {
         self.store
@@ -466,6 +499,7 @@ impl<'a, 's> Scheduler<'a, 's> {
                 }
             });
         }
+        self.remember_all(&results);
         self.publish(&results);
         self.check_voice();
         self.store.flush();

@@ -1,6 +1,7 @@
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::RunId;
@@ -77,31 +78,72 @@ impl StoredRun {
         Ok(alive && self.outcome()?.is_none())
     }
 
+    /// The log of a cell that this run executed, or executes; `Some(None)` where the cell said nothing.
+    pub fn log(&self, cell: &str) -> Result<Option<Option<Utf8PathBuf>>, StoreError> {
+        /// The only kind of line that matters here.
+        #[derive(Deserialize)]
+        struct Started {
+            event: String,
+            #[serde(default)]
+            cell: String,
+            #[serde(default)]
+            log: Utf8PathBuf,
+        }
+        let mut found = None;
+        each_line(&self.folder.join("events.jsonl"), |line| {
+            if let Ok(Started {
+                event,
+                cell: started,
+                log,
+            }) = serde_json::from_slice(line)
+                && event == "cell-started"
+                && started == cell
+            {
+                // The place as it is now: the store may have been moved since.
+                found = log.file_name().map(|name| self.folder.join("logs").join(name));
+            }
+            Ok(())
+        })?;
+        Ok(found.map(|log| log.is_file().then_some(log)))
+    }
+
     /// What became of its cells so far. A line that is not complete, because the run was killed or is writing it, ends
     /// the list.
     pub fn records(&self) -> Result<Vec<Record>, StoreError> {
         let path = self.folder.join("records.jsonl");
-        let failed = || StoreError::io("cannot read the records of a run");
-        let file = match fs_err::File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(failed()(error)),
-        };
-        let mut reader = BufReader::new(file);
         let mut records = Vec::new();
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            Read::take(&mut reader, LONGEST)
-                .read_until(b'\n', &mut line)
-                .map_err(failed())?;
-            if line.last() != Some(&b'\n') {
-                return Ok(records);
-            }
-            let record = serde_json::from_slice(&line)
+        each_line(&path, |line| {
+            let record = serde_json::from_slice(line)
                 .map_err(|error| StoreError::malformed(&path, "list of records", &error))?;
             records.push(record);
+            Ok(())
+        })?;
+        Ok(records)
+    }
+}
+
+/// Gives every complete line of a file to `take`; a file that is not there has none.
+fn each_line(
+    path: &Utf8Path,
+    mut take: impl FnMut(&[u8]) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let failed = || StoreError::io("cannot read the records of a run");
+    let file = match fs_err::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed()(error)),
+    };
+    let mut reader = BufReader::new(file);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        Read::take(&mut reader, LONGEST)
+            .read_until(b'\n', &mut line)
+            .map_err(failed())?;
+        if line.last() != Some(&b'\n') {
+            return Ok(());
         }
+        take(&line)?;
     }
 }
 

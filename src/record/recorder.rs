@@ -316,6 +316,7 @@ impl<'a> Recorder<'a> {
                 key,
                 failure,
                 seconds,
+                ..
             } => {
                 let (_, log) = self.over(cell.index);
                 self.record(&Record::Failed {

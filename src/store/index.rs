@@ -138,6 +138,16 @@ impl Index {
         found.flatten().flatten().map(ActionKey::from_digest)
     }
 
+    /// Whether any cell of a manifest is remembered; an index that cannot be had is not worth telling anything.
+    pub(super) fn knows(&mut self, manifest: &str) -> bool {
+        let found = self.query(|connection| {
+            connection
+                .prepare_cached("SELECT 1 FROM cells WHERE manifest = ?1 LIMIT 1")?
+                .exists([manifest])
+        });
+        found.unwrap_or(true)
+    }
+
     /// Remembers the action that a cell of a manifest is.
     pub(super) fn remember_cell(&mut self, manifest: Arc<str>, cell: String, key: ActionKey) {
         self.pending.cells.push((manifest, cell, key));

@@ -109,6 +109,11 @@ impl Store {
         self.index().cell(manifest, cell)
     }
 
+    /// Whether anything is remembered of a manifest's cells.
+    pub fn knows(&self, manifest: &str) -> bool {
+        self.index().knows(manifest)
+    }
+
     /// Remembers which action a cell of a manifest is.
     pub fn remember_cell(&self, manifest: Arc<str>, cell: String, key: ActionKey) {
         self.index().remember_cell(manifest, cell, key);

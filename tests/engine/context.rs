@@ -201,7 +201,13 @@ impl Context {
     pub(crate) fn filtered(&self, text: &str) -> String {
         let text = text.replace(self.folder.as_str(), "[FOLDER]");
         let text = replace_runs(&text, |run| run.len() >= 12 && is_hexadecimal(run), "[DIGEST]");
-        replace_durations(&text)
+        let mut parts = text.split("runs-v1/");
+        let mut filtered = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            filtered.push_str("runs-v1/[RUN]");
+            filtered.push_str(part.find('/').map_or("", |end| &part[end..]));
+        }
+        replace_durations(&filtered)
     }
 }
 

@@ -65,3 +65,80 @@ fn a_result_knows_neither_clock_nor_host() {
     again.executed(&[]);
     assert_eq!(context.results(), again.results());
 }
+
+/// A small generator of graphs; which numbers it gives does not matter, only that they are the same every time.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// Stages, each of which takes from earlier ones; some fail. What must happen is worked out beside the engine.
+#[test]
+fn in_any_graph_exactly_what_needs_a_failed_cell_is_blocked() {
+    const STAGES: u64 = 14;
+    for seed in 0..12 {
+        let mut draw = Draw(seed);
+        let mut manifest = "format = 1\npipeline.name = \"graph\"\n".to_owned();
+        let mut bad = Vec::new();
+        let (mut finished, mut failed, mut blocked) = (Vec::new(), Vec::new(), Vec::new());
+        for stage in 0..STAGES {
+            let producers: Vec<u64> = (0..draw.below(4).min(stage)).map(|_| draw.below(stage)).collect();
+            let fails = draw.below(6) == 0;
+            let inputs = match &producers[..] {
+                [] => String::new(),
+                [only] => format!("inputs.one = \"s{only:02}\"\n"),
+                several => {
+                    let mut names: Vec<String> =
+                        several.iter().map(|stage| format!("\"s{stage:02}\"")).collect();
+                    names.sort();
+                    names.dedup();
+                    format!("inputs.many = [{}]\n", names.join(", "))
+                }
+            };
+            let what = if fails {
+                format!("kind = \"fail\"\nparams.message = \"{stage}\"\n")
+            } else {
+                // A value of its own keeps every stage an action of its own.
+                format!(
+                    "kind = \"noop\"\nparams.value = {}\n",
+                    (1_u64 << stage) as f64 + 0.5
+                )
+            };
+            manifest.push_str(&format!("[stages.s{stage:02}]\n{what}{inputs}"));
+            let name = format!("s{stage:02}");
+            let is_blocked = producers.iter().any(|producer| bad.contains(producer));
+            if is_blocked || fails {
+                bad.push(stage);
+            }
+            match (is_blocked, fails) {
+                (true, _) => blocked.push(name),
+                (false, true) => failed.push(name),
+                (false, false) => finished.push(name),
+            }
+        }
+        let mut stores = Vec::new();
+        for jobs in ["1", "3"] {
+            let context = Context::new(&manifest);
+            let outcome = context
+                .events(&["--jobs", jobs])
+                .assert_code(i32::from(!failed.is_empty()));
+            assert_eq!(
+                outcome.cells("cell-finished"),
+                finished,
+                "seed {seed}\n{manifest}"
+            );
+            assert_eq!(outcome.cells("cell-failed"), failed, "seed {seed}\n{manifest}");
+            assert_eq!(outcome.cells("cell-blocked"), blocked, "seed {seed}\n{manifest}");
+            context.check_store();
+            stores.push(context.results());
+        }
+        assert_eq!(stores[0], stores[1], "seed {seed}");
+    }
+}

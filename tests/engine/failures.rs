@@ -24,6 +24,7 @@ fn what_fails_blocks_only_what_needs_it() {
     started bad
     error: bad failed after [TIME]: no such luck
       help: this stage exists to fail
+      log: cache/runs-v1/[RUN]/logs/00000-bad.log
     blocked: needs-bad needs bad, which failed
     blocked: needs-that needs bad, which failed
     0 cells executed, 2 reused, 1 failed, 2 blocked in [TIME]
@@ -227,4 +228,27 @@ fn wrong_requests_have_an_exit_code_of_their_own() {
         );
         assert_eq!(outcome.stdout, "");
     }
+}
+
+#[test]
+fn the_log_of_a_running_cell_can_be_read() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "talking"
+        stages.talk = { kind = "chatter", params = { text = "hello" } }
+        stages.nap = { kind = "sleep", inputs = { one = "talk" }, params = { seconds = 600 } }
+        "#,
+    );
+    let mut running = context.start(&[]);
+    running.wait_for("cell-progress", "nap");
+    let outcome = context.run(&["log", "talk"]).assert_code(0);
+    assert!(outcome.stdout.contains("in the log: hello"), "{outcome:#?}");
+    let outcome = context.run(&["log", "nap"]).assert_code(0);
+    assert!(
+        outcome.stderr.contains("`nap` said nothing in run"),
+        "{outcome:#?}"
+    );
+    running.signal(rustix::process::Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
 }
