@@ -47,7 +47,8 @@ pub(super) fn store(asked: Option<&Utf8Path>, folder: &Utf8Path) -> Result<Utf8P
         None => cache()?,
     };
     Ok(match asked {
-        Some(asked) => here.join(asked),
+        // Components leave out what says nothing, such as a `.` at the end.
+        Some(asked) => here.join(asked).components().collect(),
         None => Layout::find(folder).unwrap_or_else(|| folder.join("cache")),
     })
 }

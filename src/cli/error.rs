@@ -97,7 +97,9 @@ impl CommandError {
 
     pub(super) fn exit(&self) -> Exit {
         match self {
-            Self::Manifest(_) | Self::Request { .. } => Exit::Request,
+            Self::Manifest(_) | Self::Request { .. } | Self::Store(StoreError::NotAStore { .. }) => {
+                Exit::Request
+            }
             Self::Store(StoreError::Outputs(_)) => Exit::Bug,
             // Whoever reads has enough, as `head` has: nothing went wrong.
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,

@@ -2,6 +2,7 @@
 //!
 //! * [`Survey`]: where every cell of a plan stands, without running anything.
 //! * [`run`]: gets a plan done, cells side by side in worker processes, and publishes.
+//! * [`differences`]: in what two actions differ, field by field.
 //! * [`Event`]: what happens meanwhile; a [`Subscriber`] shows or records it.
 //!
 //! Invariant: nothing here prints, and nothing but the scheduler decides.

@@ -436,6 +436,9 @@ impl<'a, 's> Scheduler<'a, 's> {
                 // Where that fails, another process may begin the same cell: a double run, no more.
                 claim.renew().ok();
             }
+            if let Ok(workspace) = self.store.workspace() {
+                workspace.renew().ok();
+            }
         }
         if self.polled.elapsed() > POLL && !self.elsewhere.is_empty() {
             self.polled = clock::instant();

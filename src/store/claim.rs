@@ -13,10 +13,9 @@ use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::fs::{CWD, Timespec, Timestamps, UTIME_NOW};
 use serde::{Deserialize, Serialize};
 
-use super::durable::rename_new;
+use super::durable::{rename_new, touch};
 use super::owner::{Liveness, Owner};
 use super::{ActionKey, Layout, Store, StoreError};
 use crate::clock;
@@ -227,16 +226,7 @@ fn remove_if_there(path: &Utf8Path) -> std::io::Result<()> {
 impl Claim {
     /// Says that the owner still lives.
     pub fn renew(&self) -> Result<(), StoreError> {
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: UTIME_NOW,
-        };
-        let times = Timestamps {
-            last_access: now,
-            last_modification: now,
-        };
-        rustix::fs::utimensat(CWD, self.path.as_std_path(), &times, rustix::fs::AtFlags::empty())
-            .map_err(|error| StoreError::io("cannot renew a claim")(error.into()))
+        touch(&self.path).map_err(StoreError::io("cannot renew a claim"))
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::fs::{CWD, RenameFlags};
+use rustix::fs::{AtFlags, CWD, RenameFlags, Timespec, Timestamps, UTIME_NOW, utimensat};
 use rustix::io::Errno;
 
 use crate::clock;
@@ -95,6 +95,19 @@ fn write_new(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
         .open(path)?;
     file.write_all(bytes)?;
     file.sync_data()
+}
+
+/// Sets a file's times to now.
+pub(super) fn touch(path: &Utf8Path) -> io::Result<()> {
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: UTIME_NOW,
+    };
+    let times = Timestamps {
+        last_access: now,
+        last_modification: now,
+    };
+    Ok(utimensat(CWD, path.as_std_path(), &times, AtFlags::empty())?)
 }
 
 /// A name in a folder that no other file of this host has.

@@ -50,6 +50,12 @@ pub enum StoreError {
     /// A worker handed over something that is not what it announced.
     #[error("the outputs of a cell are not what its worker announced: {0}")]
     Outputs(String),
+    /// A folder that was named as the store holds something else.
+    #[error("`{path}` is not a store of Provenir and holds other files")]
+    NotAStore {
+        /// The folder.
+        path: Utf8PathBuf,
+    },
     /// A folder stands where a copy of an output should be published.
     #[error("cannot publish as `{path}`: a folder has that name")]
     FolderInTheWay {
@@ -90,6 +96,7 @@ impl StoreError {
             Self::Damaged { .. } | Self::Missing { .. } => {
                 Some("run the pipeline that made it: what is damaged or missing is computed again")
             }
+            Self::NotAStore { .. } => Some("name a new or empty folder, or a store"),
             Self::Outputs(_) => None,
             Self::FolderInTheWay { .. } => Some("move the folder away, or publish under another name"),
         }

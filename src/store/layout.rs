@@ -84,13 +84,27 @@ impl Layout {
             .find(|candidate| is_ours(candidate))
     }
 
-    /// Makes the folder with the files that say what it is, where they are not there yet.
+    /// Makes the folder with the files that say what it is, where they are not there yet. A folder with other things in
+    /// it is left alone: it would disappear from git with all that it holds.
     pub fn create(&self) -> Result<(), StoreError> {
         let failed = || StoreError::io("cannot create the store");
         if is_ours(&self.root) {
             return Ok(());
         }
         fs_err::create_dir_all(&self.root).map_err(failed())?;
+        let names: Vec<String> = fs_err::read_dir(&self.root)
+            .and_then(|entries| {
+                entries
+                    .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+                    .collect()
+            })
+            .map_err(failed())?;
+        let is_bucket = |name: &String| BUCKETS.iter().any(|bucket| name.starts_with(&bucket.folder()));
+        if !names.is_empty() && !names.iter().any(is_bucket) {
+            return Err(StoreError::NotAStore {
+                path: self.root.clone(),
+            });
+        }
         for (name, text) in [
             ("CACHEDIR.TAG", CACHEDIR_TAG),
             ("README.md", README),
@@ -233,6 +247,22 @@ mod tests {
         assert_eq!(Layout::find(&nested), None);
         Layout::new(root.join("cache")).create().unwrap();
         assert_eq!(Layout::find(&nested), Some(root.join("cache")));
+    }
+
+    #[test]
+    fn a_folder_with_other_things_in_it_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(folder.path()).unwrap();
+        fs_err::write(root.join("thesis.tex"), "").unwrap();
+        assert!(matches!(
+            Layout::new(root).create(),
+            Err(StoreError::NotAStore { .. })
+        ));
+        assert_eq!(fs_err::read_dir(root).unwrap().count(), 1);
+        // A store that lost its tag is still one.
+        fs_err::create_dir(root.join("objects-v1")).unwrap();
+        Layout::new(root).create().unwrap();
+        assert!(root.join("CACHEDIR.TAG").is_file());
     }
 
     #[test]

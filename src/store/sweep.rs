@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::durable::unique;
+use super::durable::{touch, unique};
 use super::owner::{Liveness, Owner};
 use super::stamp::Stamp;
 use super::{Layout, StoreError};
@@ -31,6 +31,11 @@ impl Workspace {
         let bytes = serde_json::to_vec(Owner::current()).map_err(|error| failed()(error.into()))?;
         fs_err::write(path.join(OWNER), bytes).map_err(failed())?;
         Ok(Self { path })
+    }
+
+    /// Says that the owner still lives, to those who cannot see it.
+    pub fn renew(&self) -> Result<(), StoreError> {
+        touch(&self.path).map_err(StoreError::io("cannot renew the folder for temporary files"))
     }
 
     /// A name for a new file.

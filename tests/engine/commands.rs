@@ -249,6 +249,17 @@ fn the_store_is_the_one_asked_for_or_the_nearest_or_beside_the_manifest() {
 }
 
 #[test]
+fn a_folder_that_holds_something_else_does_not_become_a_store() {
+    let context = Context::new(CHAIN);
+    let outcome = context.run(&["run", "--cache", "."]).assert_code(2);
+    insta::assert_snapshot!(context.filtered(&outcome.stderr), @r"
+    error: `[FOLDER]` is not a store of Provenir and holds other files
+      help: name a new or empty folder, or a store
+    ");
+    assert!(!context.path(".gitignore").exists());
+}
+
+#[test]
 fn init_lays_out_a_manifest_and_a_store_once() {
     let context = Context::new(CHAIN);
     let outcome = context.run(&["init", "study"]).assert_code(0);
