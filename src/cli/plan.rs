@@ -172,7 +172,7 @@ fn why(
     reason: &Due,
 ) -> Result<String, CommandError> {
     const SHOWN: usize = 3;
-    let miss = match reason {
+    match reason {
         Due::Forced => return Ok("forced".to_owned()),
         Due::Miss(MissReason::Missing(object)) => {
             return Ok(format!(
@@ -183,9 +183,9 @@ fn why(
         Due::Miss(MissReason::Damaged(object)) => {
             return Ok(format!("its artifact {} is damaged", object.short()));
         }
-        Due::Miss(miss) => miss,
-    };
-    debug_assert_eq!(*miss, MissReason::NoResult);
+        Due::Miss(MissReason::Unreadable) => return Ok("its result in the store cannot be read".to_owned()),
+        Due::Miss(MissReason::NoResult) => {}
+    }
     let last = store.last_action(plan.manifest.as_str(), &plan.name(cell));
     let Some(last) = last else {
         return Ok("never run".to_owned());

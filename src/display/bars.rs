@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use camino::Utf8PathBuf;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::sentence::{ending, progress, sentence};
@@ -10,6 +11,7 @@ use crate::plan::{CellIndex, Plan};
 /// A bar for the run and a line for each running cell, on standard error.
 pub struct Bars<'a> {
     plan: &'a Plan,
+    updated: Vec<Utf8PathBuf>,
     screen: MultiProgress,
     run: ProgressBar,
     cells: BTreeMap<CellIndex, ProgressBar>,
@@ -21,6 +23,7 @@ impl<'a> Bars<'a> {
         let screen = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(15));
         Self {
             plan,
+            updated: Vec::new(),
             screen,
             run: ProgressBar::hidden(),
             cells: BTreeMap::new(),
@@ -28,6 +31,9 @@ impl<'a> Bars<'a> {
     }
 
     pub(super) fn on(&mut self, event: &Event<'_>) {
+        if let Event::Published { path, .. } = event {
+            self.updated.push((*path).to_owned());
+        }
         match event {
             Event::RunStarted { cells, cached, .. } if cached < cells => {
                 let bar = ProgressBar::new(*cells as u64)
@@ -35,6 +41,9 @@ impl<'a> Bars<'a> {
                 self.run = self.screen.add(bar);
                 self.run.set_position(*cached as u64);
                 self.run.enable_steady_tick(Duration::from_secs(1));
+                if let Some(told) = sentence(event) {
+                    self.say(&told);
+                }
             }
             Event::CellStarted { cell, .. } => {
                 let bar = ProgressBar::no_length()
@@ -63,7 +72,7 @@ impl<'a> Bars<'a> {
             Event::RunFinished { summary } => {
                 self.run.finish_and_clear();
                 let _ = self.screen.clear();
-                self.say(&ending(summary, self.plan));
+                self.say(&ending(summary, self.plan, &self.updated));
             }
             _ => {
                 self.over(event);

@@ -7,6 +7,7 @@ use crate::clock;
 use crate::exec::Event;
 use crate::plan::{CellIndex, Plan};
 use crate::store::Outcome;
+use camino::Utf8PathBuf;
 
 /// A running cell's progress is told this often at most.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -16,6 +17,7 @@ const RATE: usize = 20;
 /// Plain lines on standard error.
 pub struct Lines<'a> {
     plan: &'a Plan,
+    updated: Vec<Utf8PathBuf>,
     quiet: bool,
     told: BTreeMap<CellIndex, Instant>,
     done: usize,
@@ -28,6 +30,7 @@ impl<'a> Lines<'a> {
     pub(super) fn new(plan: &'a Plan, quiet: bool) -> Self {
         Self {
             plan,
+            updated: Vec::new(),
             quiet,
             told: BTreeMap::new(),
             done: 0,
@@ -37,9 +40,12 @@ impl<'a> Lines<'a> {
     }
 
     pub(super) fn on(&mut self, event: &Event<'_>) {
+        if let Event::Published { path, .. } = event {
+            self.updated.push((*path).to_owned());
+        }
         if let Event::RunFinished { summary } = event {
             if !self.quiet || !summary.is_noop() {
-                say(&ending(summary, self.plan));
+                say(&ending(summary, self.plan, &self.updated));
             }
             return;
         }

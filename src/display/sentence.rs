@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::protocol::Progress;
 
 use crate::exec::{Event, Failure, Summary};
@@ -16,6 +16,13 @@ const SHOWN: usize = 20;
 /// What an event says to a person who only wants to know what is over or needs attention: `None` where it is neither.
 pub(super) fn sentence(event: &Event<'_>) -> Option<String> {
     let told = match event {
+        Event::RunStarted {
+            pipeline,
+            cells: count,
+            cached,
+        } if cached < count => {
+            format!("{pipeline}: {}, {} up to date", cells(*count), grouped(*cached))
+        }
         Event::CellFinished {
             cell,
             seconds,
@@ -90,8 +97,8 @@ pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
     Some(told)
 }
 
-/// How a run ended: one line where nothing ran.
-pub(super) fn ending(summary: &Summary, plan: &Plan) -> String {
+/// How a run ended: one line where nothing ran. `updated` are the copies that it published.
+pub(super) fn ending(summary: &Summary, plan: &Plan, updated: &[Utf8PathBuf]) -> String {
     let mut lines = Vec::new();
     if let Some(failure) = &summary.halted {
         lines.push(failed("the run stopped", failure));
@@ -122,19 +129,23 @@ pub(super) fn ending(summary: &Summary, plan: &Plan) -> String {
         }
     }
     lines.push(format!("{} in {}", counts.join(", "), duration(summary.seconds)));
-    if summary.failed + summary.blocked + summary.cancelled == 0 && summary.halted.is_none() {
-        let files: Vec<String> = plan
-            .cells
-            .iter()
-            .flat_map(|cell| &cell.publish)
-            .map(|publish| format!("  {}", shortest(&plan.folder.join(&publish.path))))
-            .collect();
-        if !files.is_empty() {
-            lines.push("published:".to_owned());
-            lines.extend(files.iter().take(SHOWN).cloned());
-            if files.len() > SHOWN {
-                lines.push(format!("  and {} more", grouped(files.len() - SHOWN)));
-            }
+    let complete = summary.failed + summary.blocked + summary.cancelled == 0 && summary.halted.is_none();
+    let files: Vec<Utf8PathBuf> = if complete {
+        let all = plan.cells.iter().flat_map(|cell| &cell.publish);
+        all.map(|publish| plan.folder.join(&publish.path)).collect()
+    } else {
+        updated.to_vec()
+    };
+    if !files.is_empty() {
+        lines.push("published:".to_owned());
+        lines.extend(
+            files
+                .iter()
+                .take(SHOWN)
+                .map(|path| format!("  {}", shortest(path))),
+        );
+        if files.len() > SHOWN {
+            lines.push(format!("  and {} more", grouped(files.len() - SHOWN)));
         }
     }
     lines.join("\n")

@@ -72,7 +72,7 @@ impl Scheduler<'_, '_> {
                     self.settle(cell, result);
                     return Ok(false);
                 }
-                Ok(Lookup::Miss(_)) | Err(StoreError::Malformed { .. }) => {}
+                Ok(Lookup::Miss(_)) => {}
                 Err(error) => return Err(Failure::from(&error)),
             }
         }

@@ -50,6 +50,8 @@ pub enum Lookup {
 pub enum MissReason {
     /// The store has no result of it.
     NoResult,
+    /// The store has a result of it that cannot be understood.
+    Unreadable,
     /// An artifact of its result is not in the store any more.
     Missing(Digest),
     /// An artifact of its result is not what it was when it was stored.
@@ -78,8 +80,12 @@ impl Store {
         let Some(stamp) = stat(&path)? else {
             return Ok(Lookup::Miss(MissReason::NoResult));
         };
-        let Some(result) = ActionResult::read(&path, key)? else {
-            return Ok(Lookup::Miss(MissReason::NoResult));
+        let result = match ActionResult::read(&path, key) {
+            Ok(Some(result)) => result,
+            Ok(None) => return Ok(Lookup::Miss(MissReason::NoResult)),
+            // A commit replaces it.
+            Err(StoreError::Malformed { .. }) => return Ok(Lookup::Miss(MissReason::Unreadable)),
+            Err(error) => return Err(error),
         };
         let mut objects = Vec::with_capacity(result.outputs.len());
         for artifact in &result.outputs {

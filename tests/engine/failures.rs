@@ -21,6 +21,7 @@ fn what_fails_blocks_only_what_needs_it() {
     assert_eq!(outcome.cells("cell-finished"), ["good", "needs-good"]);
     let outcome = context.run(&["run"]).assert_code(1);
     insta::assert_snapshot!(context.filtered(&outcome.stderr), @r"
+    failing: 5 cells, 2 up to date
     started bad
     error: bad failed after [TIME]: no such luck
       help: this stage exists to fail

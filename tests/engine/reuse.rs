@@ -225,6 +225,24 @@ fn without_its_index_a_store_is_as_good() {
 }
 
 #[test]
+fn a_result_that_cannot_be_read_is_computed_again() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let before = context.results();
+    for path in crate::context::files(&context.path("cache/results-v1")) {
+        fs_err::write(path, "{").unwrap();
+    }
+    let plan = context.run(&["plan"]).assert_code(0).stdout;
+    assert!(
+        plan.contains("first, all 3 cells: its result in the store cannot be read"),
+        "{plan}"
+    );
+    assert_eq!(context.executed(&[]), CHAIN_CELLS);
+    assert_eq!(context.results(), before);
+    context.check_store();
+}
+
+#[test]
 fn a_store_that_was_copied_is_a_store() {
     let context = Context::new(CHAIN);
     context.executed(&[]);

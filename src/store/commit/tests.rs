@@ -303,7 +303,10 @@ fn a_result_that_cannot_be_read_is_replaced() {
     let path = fixture.store.layout().result(&key);
     fs_err::create_dir_all(path.parent().unwrap()).unwrap();
     fs_err::write(&path, "{").unwrap();
-    assert!(fixture.store.lookup(&key).is_err());
+    assert!(matches!(
+        fixture.store.lookup(&key).unwrap(),
+        Lookup::Miss(MissReason::Unreadable)
+    ));
     assert_eq!(fixture.commit(fixture.staged(1, "one")).outcome, Outcome::New);
     assert!(matches!(fixture.store.lookup(&key).unwrap(), Lookup::Hit(_)));
 }
