@@ -1,10 +1,11 @@
+use std::fmt::Write;
+
 use super::arguments::StoreArguments;
 use super::error::{CommandError, Exit};
 use super::{Edition, environment, session, terminal};
 use crate::exec;
 use crate::record::Host;
 use crate::store::{Layout, Store, Workspace};
-use std::fmt::Write;
 
 /// `doctor`: every check is made, whatever the others say.
 pub(super) fn doctor(edition: &Edition, arguments: &StoreArguments) -> Result<Exit, CommandError> {

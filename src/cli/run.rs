@@ -1,3 +1,5 @@
+use provenir_api::Resources;
+
 use super::arguments::RunArguments;
 use super::error::{CommandError, Exit};
 use super::terminal::say;
@@ -7,7 +9,6 @@ use crate::display::{Display, Mode};
 use crate::exec::{self, Event, Options, Subscriber, Survey};
 use crate::record::{Program, Recorder, Request, RunId};
 use crate::store::StoreError;
-use provenir_api::Resources;
 
 /// `run`.
 pub(super) fn run(edition: &Edition, arguments: &RunArguments) -> Result<Exit, CommandError> {

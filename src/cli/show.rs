@@ -1,11 +1,13 @@
+use std::fmt::Write;
+
+use provenir_table::TableError;
+
 use super::arguments::ReferenceArguments;
 use super::describe::describe;
 use super::error::{CommandError, Exit};
 use super::reference::find;
 use super::{Edition, terminal};
 use crate::store::StoreError;
-use provenir_table::TableError;
-use std::fmt::Write;
 
 /// `show`.
 pub(super) fn show(edition: &Edition, arguments: &ReferenceArguments) -> Result<Exit, CommandError> {

@@ -2,12 +2,13 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use camino::Utf8PathBuf;
+
 use super::sentence::{ending, grouped, progress, sentence, urgent};
 use crate::clock;
 use crate::exec::Event;
 use crate::plan::{CellIndex, Plan};
 use crate::store::Outcome;
-use camino::Utf8PathBuf;
 
 /// A running cell's progress is told this often at most.
 const INTERVAL: Duration = Duration::from_secs(10);

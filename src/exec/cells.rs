@@ -6,7 +6,8 @@ use provenir_api::Digest;
 use provenir_api::protocol::{Blame, Failed};
 
 use super::event::{Event, Failure};
-use super::scheduler::{End, Scheduler, State};
+use super::scheduler::Scheduler;
+use super::state::{End, State};
 use crate::plan::CellIndex;
 use crate::store::{ActionKey, Commit, Committed, Copied, Lookup, MissReason, Outcome, StoreError};
 

@@ -10,7 +10,7 @@ use camino::Utf8PathBuf;
 use provenir_api::port::OutputPort;
 use provenir_api::protocol::OutputArtifact;
 
-use super::scheduler::Signal;
+use super::state::Signal;
 use crate::clock;
 use crate::plan::CellIndex;
 use crate::store::{Action, Commit, Staged, Store, StoreError};

@@ -4,7 +4,7 @@ use std::thread;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
-use super::scheduler::Signal;
+use super::state::Signal;
 
 /// Exit code of a run that was interrupted.
 pub const INTERRUPTED: i32 = 130;

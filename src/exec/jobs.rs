@@ -7,7 +7,8 @@ use provenir_api::protocol::{Blame, Done, Execute, Failed, FromWorker, Level, To
 
 use super::committer::Finished;
 use super::event::{CellRef, Event, Failure};
-use super::scheduler::{Committing, Job, Scheduler, State};
+use super::scheduler::Scheduler;
+use super::state::{Committing, Job, State};
 use super::worker::{FromThread, Worker, WorkerError, WorkerId};
 use crate::clock;
 use crate::plan::CellIndex;

@@ -17,6 +17,7 @@ mod jobs;
 mod listen;
 mod resolve;
 mod scheduler;
+mod state;
 mod survey;
 mod worker;
 

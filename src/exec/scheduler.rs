@@ -21,11 +21,12 @@ use super::committer::{Finished, commit_all};
 use super::event::{CellRef, Event, Failure, Subscriber, Summary};
 use super::interrupt::Interrupts;
 use super::resolve::{Resolver, Results};
+use super::state::{Committing, Job, Signal, State, Voice};
 use super::survey::{Due, Standing, Survey};
-use super::worker::{FromThread, Worker, WorkerId, WorkerProgram};
+use super::worker::{Worker, WorkerId, WorkerProgram};
 use crate::clock;
 use crate::plan::{CellIndex, Plan};
-use crate::store::{Action, ActionKey, Claim, Claims, Commit, Committed, RENEWAL, Store, StoreError, sweep};
+use crate::store::{ActionKey, Claims, Committed, RENEWAL, Store, sweep};
 
 /// How often a result that another process computes is looked for.
 const POLL: Duration = Duration::from_millis(200);
@@ -78,87 +79,6 @@ pub fn run(
         }
         scheduler.end()
     })
-}
-
-/// What the scheduler hears.
-#[derive(Debug)]
-pub(super) enum Signal {
-    Worker(WorkerId, FromThread),
-    Committed(CellIndex, Result<Commit, StoreError>),
-    Interrupt,
-}
-
-/// Where a cell is on its way.
-#[derive(Debug)]
-pub(super) enum State {
-    /// So many producers have no known result yet.
-    Waiting(usize),
-    /// Everything is known; resources or the claim are not free, or another process has the claim.
-    Ready(ActionKey),
-    /// Another cell of this run is the same action.
-    Follows,
-    /// A worker has it, or its outputs are being committed.
-    Running,
-    Done(Committed),
-    /// Failed, blocked or cancelled: it was counted and is not looked at again.
-    Over,
-}
-
-/// A cell that a worker has.
-pub(super) struct Job {
-    pub(super) key: ActionKey,
-    pub(super) action: Action,
-    pub(super) needs: Resources,
-    pub(super) scratch: Utf8PathBuf,
-    pub(super) worker: WorkerId,
-    pub(super) started: Instant,
-    /// What the worker is told once it has greeted.
-    pub(super) message: Option<ToWorker>,
-    /// Where its log goes.
-    pub(super) log: Utf8PathBuf,
-    /// Whether anything went there.
-    pub(super) has_log: bool,
-    pub(super) claim: Claim,
-}
-
-/// A cell whose outputs are being committed.
-pub(super) struct Committing {
-    pub(super) key: ActionKey,
-    pub(super) worker: WorkerId,
-    pub(super) end: End,
-    /// Kept until the result is there for others to find.
-    pub(super) claim: Claim,
-}
-
-/// What is known of an execution that is over.
-#[derive(Clone, Debug)]
-pub(super) struct End {
-    pub(super) seconds: f64,
-    /// Its log, where it said anything.
-    pub(super) log: Option<Utf8PathBuf>,
-}
-
-impl Job {
-    pub(super) fn end(&self) -> End {
-        End {
-            seconds: self.started.elapsed().as_secs_f64(),
-            log: self.has_log.then(|| self.log.clone()),
-        }
-    }
-}
-
-/// The subscriber, and why it could not do its part.
-pub(super) struct Voice<'s> {
-    subscriber: &'s mut dyn Subscriber,
-    failed: Option<StoreError>,
-}
-
-impl Voice<'_> {
-    pub(super) fn say(&mut self, event: &Event<'_>) {
-        if let Err(error) = self.subscriber.on(event) {
-            self.failed.get_or_insert(error);
-        }
-    }
 }
 
 pub(super) struct Scheduler<'a, 's> {

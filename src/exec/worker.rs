@@ -12,7 +12,7 @@ use camino::Utf8PathBuf;
 use provenir_api::protocol::{FromWorker, Hello, PROTOCOL, ToWorker};
 
 use super::listen::listen;
-use super::scheduler::Signal;
+use super::state::Signal;
 use crate::clock;
 
 /// How many of the last lines of standard error are kept for the message about a crash.

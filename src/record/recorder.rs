@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
+use provenir_api::protocol::Level;
 use serde::Serialize;
 
 use super::model::{FORMAT, Host, OutcomeFile, Program, Record, RunFile};
@@ -14,7 +15,6 @@ use crate::clock;
 use crate::exec::{CellRef, Event, Subscriber, Summary};
 use crate::plan::{CellIndex, Plan};
 use crate::store::{ActionKey, Layout, Owner, Store, StoreError, Workspace, replace};
-use provenir_api::protocol::Level;
 
 /// A running cell's progress is recorded this often at most.
 const PROGRESS: Duration = Duration::from_secs(10);
