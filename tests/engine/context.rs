@@ -6,7 +6,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 pub(crate) const COMMAND: &str = env!("CARGO_BIN_EXE_provenir-noop");
-pub(crate) const WORKER: &str = env!("CARGO_BIN_EXE_provenir-noop-worker");
 
 /// A folder with a manifest and a store.
 pub(crate) struct Context {

@@ -178,19 +178,6 @@ fn an_artifact_that_is_missing_is_computed_again_and_nothing_else() {
     context.check_store();
 }
 
-#[test]
-fn an_artifact_that_was_tampered_with_is_refused_and_computed_again() {
-    let context = Context::new(CHAIN);
-    context.executed(&[]);
-    let object = context.object("second[a=2]");
-    let mut bytes = fs_err::read(&object).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    overwrite(&object, &bytes);
-    assert_eq!(context.executed(&[]), ["second[a=2]"]);
-    context.check_store();
-}
-
 /// Where the index cannot tell that an object was touched, the cell that reads it does.
 #[test]
 fn damage_that_only_a_reader_can_see_is_repaired() {

@@ -7,9 +7,9 @@
 //! * `faults`: kills, full disks, stores that cannot be written to.
 //! * `sharing`: several processes on one store.
 //! * `determinism`: the same results whatever the order, the folder, and the number of workers.
-//! * `commands`: what the other commands print.
 
-mod commands;
+#![expect(clippy::unwrap_used, clippy::format_collect, reason = "tests")]
+
 mod context;
 mod determinism;
 mod failures;
