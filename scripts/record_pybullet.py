@@ -2,9 +2,9 @@
 """Records trajectories of PyBullet 3.2.7's locomotion environments as CSV.
 
     record_pybullet.py hopper stages/sim/tests/fixtures/hopper.csv
-    record_pybullet.py hopper /tmp/long.csv --episodes 20 --steps 1000 --seed 7
+    record_pybullet.py hopper long.csv --episodes 20 --steps 1000 --seed 7
 
-The first line makes the fixture of the tests; `cargo run --release -p provenir-sim --example compare_pybullet -- /tmp/long.csv`
+The first line makes the fixture of the tests; `cargo run --release -p provenir-sim --example compare_pybullet -- long.csv`
 compares any other recording. What it needs is said in `pybullet_reference.py`.
 
 One row a step: what was done and what came of it, stepping on past the ends of episodes; step 0 is the reset. Episodes follow

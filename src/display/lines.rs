@@ -45,7 +45,7 @@ impl<'a> Lines<'a> {
             self.updated.push((*path).to_owned());
         }
         if let Event::RunFinished { summary } = event {
-            if !self.quiet || !summary.is_noop() {
+            if !self.quiet || summary.is_incomplete() {
                 say(&ending(summary, self.plan, &self.updated));
             }
             return;

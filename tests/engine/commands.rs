@@ -371,3 +371,23 @@ fn a_run_is_recorded_with_what_it_was_asked_and_what_it_did() {
         assert!(event["time"].is_string() && event["event"].is_string());
     }
 }
+
+#[test]
+fn a_quiet_run_says_what_went_wrong_and_nothing_else() {
+    let context = Context::new(CHAIN);
+    let mut command = context.command(&["run", "--quiet"]);
+    let output = command.output().unwrap();
+    assert!(output.status.success());
+    assert!(
+        output.stdout.is_empty() && output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    context.write("failing.toml", "format = 1\n[pipeline]\nname = \"f\"\n[stages.bad]\nkind = \"fail\"\nparams = { message = \"no luck\" }\n");
+    let output = context
+        .command(&["run", "--quiet", "failing.toml"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no luck"));
+}

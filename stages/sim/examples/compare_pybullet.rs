@@ -1,8 +1,8 @@
 //! Compares a recording of PyBullet with our simulation, to the bit.
 //!
 //! ```text
-//! python scripts/record_pybullet.py hopper /tmp/long.csv --episodes 20 --steps 1000
-//! cargo run --release -p provenir-sim --example compare_pybullet -- hopper /tmp/long.csv
+//! python scripts/record_pybullet.py hopper long.csv --episodes 20 --steps 1000
+//! cargo run --release -p provenir-sim --example compare_pybullet -- hopper long.csv
 //! ```
 //!
 //! In place of a name it takes the file of a task that is not built in yet.
