@@ -26,6 +26,7 @@ fn run(seeds: &[u64], threads: usize, record: bool) -> Vec<Episode> {
         task: hopper(),
         time_feature: false,
         threads,
+        discount: 0.9,
         record,
     };
     rollouts
@@ -38,11 +39,13 @@ fn alone(seed: u64) -> Episode {
     let mut environment = Environment::new(hopper(), false);
     let mut actor = actor(15);
     environment.reset(seed);
-    let (mut total_reward, mut action) = (0.0, [0.0; 3]);
+    let (mut total_reward, mut discounted_reward, mut weight, mut action) = (0.0, 0.0, 1.0, [0.0; 3]);
     loop {
         actor(environment.observation(), &mut action);
         let step = environment.step(&action).expect("the actor never diverges");
         total_reward += step.reward;
+        discounted_reward += weight * step.reward;
+        weight *= 0.9;
         if step.is_last() {
             let Step {
                 terminated,
@@ -53,6 +56,7 @@ fn alone(seed: u64) -> Episode {
             return Episode {
                 seed,
                 total_reward,
+                discounted_reward,
                 length,
                 terminated,
                 truncated,
@@ -199,6 +203,7 @@ fn a_rollout_ends_with_the_error_of_its_policy_or_where_it_is_told_to() {
         task: hopper(),
         time_feature: false,
         threads: 2,
+        discount: 1.0,
         record: false,
     };
     let seeds: Vec<u64> = (0..50).collect();
