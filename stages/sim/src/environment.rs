@@ -77,6 +77,8 @@ pub struct Environment {
     steps: u32,
     initial_height: f64,
     potential: f64,
+    /// Whether the world's state has been finite since it was made.
+    finite: bool,
     /// Contact flags of the feet after the last step, 0 or 1.
     contacts: Vec<f32>,
     observation: Vec<f32>,
@@ -116,6 +118,7 @@ impl Environment {
             steps: 0,
             initial_height: 0.0,
             potential: 0.0,
+            finite: true,
             contacts: vec![0.0; task.feet.len()],
             observation: Vec::with_capacity(task.observation_width() + usize::from(time_feature)),
             scratch: Scratch {
@@ -153,11 +156,16 @@ impl Environment {
         for (actuator, angle) in self.task.actuators.iter().zip(angles) {
             self.scratch.q[actuator.link] = *angle;
         }
+        if !self.finite {
+            // Bullet disables colliders that are nowhere, and its tree of boxes does not recover: no reset would mend it.
+            self.world = World::new(&self.task.robot).expect("it was one before");
+        }
         self.world.reset(&self.scratch.q);
         self.steps = 0;
         self.contacts.fill(0.0);
         self.initial_height = self.world.pose(self.task.torso).position[2];
         self.potential = self.observe().potential;
+        self.finite = self.is_finite();
         &self.observation
     }
 
@@ -188,6 +196,7 @@ impl Environment {
             + self.electricity(action)
             + JOINTS_AT_LIMIT_COST * observed.joints_at_limit as f64;
         let fallen = !alive && self.task.falls_end_episodes;
+        self.finite &= self.is_finite();
         let terminated = fallen || self.observation.iter().any(|value| !value.is_finite());
         Step {
             reward,
@@ -323,6 +332,12 @@ impl Environment {
             potential: -dx.mul_add(dx, dy * dy).sqrt() / STEP,
             joints_at_limit,
         }
+    }
+
+    fn is_finite(&self) -> bool {
+        let Scratch { q, qdot, .. } = &self.scratch;
+        let observed = self.observation.iter().all(|value| value.is_finite());
+        observed && self.potential.is_finite() && q.iter().chain(qdot).all(|value| value.is_finite())
     }
 
     fn is_alive(&self, pitch: f64) -> bool {

@@ -11,7 +11,7 @@
 //! A further robot is a file in `robots/` and a line in `registry.rs`.
 //!
 //! Differences from PyBullet, on purpose: the position mean always counts the floor (PyBullet leaves it out in the very
-//! first episode of an environment object); actions are single precision, so that the energy terms are averaged in
+//! first reset of an environment object, so that the first reward of its first episode is off); actions are single precision, so that the energy terms are averaged in
 //! single precision as PyBullet does for a policy that acts in it; an action that is not finite is an error, not an assertion.
 //!
 //! Invariant: nothing here is random but the initial joint angles, which a stream of `provenir-random` draws from the

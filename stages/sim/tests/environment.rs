@@ -1,7 +1,7 @@
 //! Episodes and rollouts: what they may depend on and what not.
 
 use proptest::prelude::*;
-use provenir_sim::{EPISODE_STEPS, Environment, Episode, Rollouts, SimError, Step, Task};
+use provenir_sim::{EPISODE_STEPS, Environment, Episode, NAMES, Rollouts, SimError, Step, Task};
 
 fn hopper() -> &'static Task {
     Task::named("hopper").expect("it is built in")
@@ -173,6 +173,34 @@ fn a_fall_terminates_and_the_time_limit_truncates() {
             (false, number == EPISODE_STEPS),
             "step {number}"
         );
+    }
+}
+
+#[test]
+fn an_observation_that_is_not_a_number_terminates_and_the_next_episode_is_as_ever() {
+    for name in NAMES {
+        let task = Task::named(name).unwrap();
+        let action = vec![0.3; task.action_width()];
+        let life = |environment: &mut Environment| {
+            let mut seen = environment.reset(9).to_vec();
+            for _ in 0..40 {
+                environment.step(&action).unwrap();
+                seen.extend(environment.observation());
+            }
+            seen
+        };
+        let mut environment = Environment::new(task, false);
+        let expected = life(&mut environment);
+        let mut angles = vec![0.0; task.action_width()];
+        angles[1] = f64::NAN;
+        environment.reset_to(&angles);
+        let step = environment.step(&action).unwrap();
+        assert!(step.terminated && !step.truncated, "{name}");
+        assert!(
+            environment.observation().iter().any(|value| value.is_nan()),
+            "{name}"
+        );
+        assert!(life(&mut environment) == expected, "{name}");
     }
 }
 
