@@ -78,12 +78,13 @@ impl Task {
 }
 
 impl<'a> Rollouts<'a> {
-    /// Rollouts of a policy that [`Task::fits`] accepts, on one thread, without recording.
+    /// Rollouts of a policy that [`Task::fits`] accepts, on one thread, without discount and recording.
     pub fn of(task: &'a Task, policy: &Policy) -> Self {
         Self {
             task,
             time_feature: policy.about().time_feature,
             threads: 1,
+            discount: 1.0,
             record: false,
         }
     }
