@@ -10,6 +10,7 @@ pub mod collect;
 pub mod corrupt;
 pub mod evaluate;
 pub mod plot;
+pub mod render;
 pub mod split;
 pub mod tables;
 pub mod train;
@@ -30,5 +31,6 @@ pub fn all() -> Vec<Box<dyn AnyKind>> {
         erase::<train::Train>(),
         erase::<evaluate::Evaluate>(),
         erase::<plot::Plot>(),
+        erase::<render::Render>(),
     ]
 }
