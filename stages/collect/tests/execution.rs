@@ -41,6 +41,7 @@ fn hopper(time_feature: bool) -> Policy {
         environment: "hopper".to_owned(),
         time_feature,
         method: "linear".to_owned(),
+        ..About::default()
     };
     policy(15 + usize::from(time_feature), 3, about)
 }

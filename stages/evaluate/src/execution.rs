@@ -24,7 +24,7 @@ impl Execution for EvaluateExecution {
     ) -> Result<Outputs, Failure> {
         let policies = PolicySet::from_table(inputs.one("policy")?).map_err(|error| match error {
             PolicyError::Table(error) => error.into(),
-            PolicyError::Invalid(_) => Failure::stage(format!("the input `policy` is {error}")),
+            error => Failure::stage(format!("the input `policy` is {error}")),
         })?;
         let task = Task::named(parameters.env.name()).map_err(|error| Failure::bug(error.to_string()))?;
         // Checkpoints are alike in all that this looks at.
