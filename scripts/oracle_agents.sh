@@ -6,5 +6,6 @@ cd "$(dirname "$0")/.."
 agents=$(mktemp -d)
 trap 'rm -rf "$agents"' EXIT
 .deps/torch/bin/python scripts/record_agents.py "$agents"
-cargo run --release --quiet -p provenir-stable-baselines --example compare_agents -- "$agents"
+cargo build --release --quiet --workspace --example compare_agents
+target/release/examples/compare_agents "$agents"
 .deps/torch/bin/python scripts/check_safetensors.py "$agents"
