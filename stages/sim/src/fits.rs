@@ -213,6 +213,27 @@ mod tests {
     }
 
     #[test]
+    fn in_every_task_the_time_feature_is_part_of_what_a_policy_sees() {
+        for (name, width, actions) in [
+            ("hopper", 15, 3),
+            ("walker2d", 22, 6),
+            ("half-cheetah", 26, 6),
+            ("ant", 28, 8),
+        ] {
+            let task = Task::named(name).unwrap();
+            for time_feature in [false, true] {
+                let expected = width + usize::from(time_feature);
+                assert_eq!(task.fits(&policy(name, time_feature, expected, actions)), Ok(()));
+                for found in [expected - 1, expected + 1] {
+                    let misfit = task.fits(&policy(name, time_feature, found, actions));
+                    let message = misfit.unwrap_err().to_string();
+                    assert!(message.contains("the time feature"), "{name}: {message}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_policy_acts_in_rollouts_as_it_does_alone() {
         let hopper = Task::named("hopper").unwrap();
         let policy = policy("hopper", true, 16, 3);
