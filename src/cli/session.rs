@@ -29,6 +29,15 @@ pub(super) fn plan(edition: &Edition, arguments: &ManifestArguments) -> Result<P
     Ok(plan)
 }
 
+/// Where the store is that belongs to a manifest's folder, whether the manifest exists or not.
+pub(super) fn root(arguments: &ManifestArguments) -> Result<Utf8PathBuf, CommandError> {
+    let manifest = environment::working_folder()?.join(&arguments.manifest);
+    let folder = manifest.parent().unwrap_or(&manifest);
+    let root = environment::store(arguments.store.cache.as_deref(), folder)?;
+    warn_of_newer(&root)?;
+    Ok(root)
+}
+
 /// Opens the store of a plan to read it.
 pub(super) fn open(arguments: &ManifestArguments, plan: &Plan) -> Result<Store, CommandError> {
     let root = environment::store(arguments.store.cache.as_deref(), &plan.folder)?;

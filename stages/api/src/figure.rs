@@ -1,7 +1,10 @@
 //! What a figure says of itself: the text by which a file, found alone, leads back to the cell that drew it.
 //!
 //! The text is a JSON object, `{"format":1,"action_key":"…","data":"…"}`. An SVG carries it, escaped, as the content of
-//! its element `<metadata id="provenir">`; a PNG in an uncompressed `iTXt` chunk with the keyword `provenir`.
+//! its element `<metadata id="provenir">`; a PNG in an uncompressed `iTXt` chunk with the keyword `provenir`; a GIF in a
+//! comment, behind the word `provenir` and a space.
+
+mod gif;
 
 use serde::{Deserialize, Serialize};
 
@@ -59,10 +62,17 @@ impl FigureIdentity {
         format!("{SVG_OPEN}{escaped}{SVG_CLOSE}")
     }
 
-    /// Reads it from the bytes of an SVG or a PNG; `None` where they do not carry it.
+    /// The comment that carries the text in a GIF, before its first picture.
+    pub fn gif_comment(&self) -> Vec<u8> {
+        gif::comment(self)
+    }
+
+    /// Reads it from the bytes of an SVG, a PNG or a GIF; `None` where they do not carry it.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let text = if bytes.starts_with(PNG_SIGNATURE) {
             png_text(bytes)?
+        } else if bytes.starts_with(gif::SIGNATURE) {
+            gif::text(bytes)?
         } else {
             svg_text(bytes)?
         };

@@ -195,8 +195,14 @@ impl Content {
             (Self::Table(have), Self::Table(wanted)) => have.mismatches(wanted),
             (have, Self::Table(_)) => vec![format!("it is a {} file, not a table", have.named())],
             (Self::Table(_), wanted) => vec![format!("it is a table, not a {} file", wanted.named())],
-            (have, wanted) if have.extensions().iter().all(|extension| wanted.admits(extension)) => Vec::new(),
-            (have, wanted) => vec![format!("it is a {} file, not a {} file", have.named(), wanted.named())],
+            (have, wanted) if have.extensions().iter().all(|extension| wanted.admits(extension)) => {
+                Vec::new()
+            }
+            (have, wanted) => vec![format!(
+                "it is a {} file, not a {} file",
+                have.named(),
+                wanted.named()
+            )],
         }
     }
 

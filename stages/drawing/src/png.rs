@@ -76,7 +76,9 @@ mod tests {
         // A row of two pixels behind its filter: none.
         file.chunk(*b"IDAT", &compress(&[0, 1, 2, 3, 250, 251, 252]));
         let file = file.finish();
-        let mut reader = png::Decoder::new(std::io::Cursor::new(&file)).read_info().unwrap();
+        let mut reader = png::Decoder::new(std::io::Cursor::new(&file))
+            .read_info()
+            .unwrap();
         let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
         reader.next_frame(&mut pixels).unwrap();
         assert_eq!(pixels, [1, 2, 3, 250, 251, 252]);

@@ -17,8 +17,10 @@ pub mod train;
 
 mod environment;
 mod machinery;
+mod policy_format;
 
 pub use environment::Environment;
+pub use policy_format::PolicyFormat;
 
 use provenir_api::{AnyKind, erase};
 

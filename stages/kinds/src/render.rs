@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::collect::Activation;
 use crate::machinery::{POLICY, RANDOM, SIM, TABLE};
-use crate::{Environment, tables};
+use crate::{Environment, PolicyFormat, tables};
 
 /// Seconds that a step of the simulated tasks lasts.
 const STEP: f64 = 0.0165;
@@ -70,7 +70,6 @@ pub struct RenderParameters {
     pub height: u32,
     /// The words above the picture; task and method of the policy, where absent; none, where empty.
     #[serde(default)]
-    #[schemars(length(max = 200))]
     pub title: Option<String>,
 }
 
@@ -79,7 +78,7 @@ fn default_steps() -> u32 {
 }
 
 fn default_fps() -> u32 {
-    25
+    20
 }
 
 fn default_speed() -> f64 {
@@ -87,11 +86,11 @@ fn default_speed() -> f64 {
 }
 
 fn default_width() -> u32 {
-    600
+    512
 }
 
 fn default_height() -> u32 {
-    340
+    288
 }
 
 /// What file an animation is.
@@ -140,14 +139,17 @@ impl RenderParameters {
 impl Parameters for RenderParameters {
     fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
-        let extension = self.policy.as_ref().map(|file| file.path().extension());
-        if let (Some(file), Some(Some(extension))) = (&self.policy, extension)
-            && !matches!(extension, "parquet" | "safetensors" | "zip")
+        let format = self.policy.as_ref().map(|file| PolicyFormat::of(file.path()));
+        // A name without an end, as objects of a store have, says nothing: the file itself does, when it is read.
+        if let (Some(file), Some(None)) = (&self.policy, format)
+            && file.path().extension().is_some()
         {
             problems.push(
-                Problem::new("/policy", format!("`{}` is neither a policy nor an archive", file.path())).help(
-                    "a policy ends in .parquet or .safetensors, a Stable-Baselines3 archive in .zip",
-                ),
+                Problem::new(
+                    "/policy",
+                    format!("`{}` is neither a policy nor an archive", file.path()),
+                )
+                .help("a policy ends in .parquet or .safetensors, a Stable-Baselines3 archive in .zip"),
             );
         }
         for (given, pointer) in [
@@ -155,7 +157,7 @@ impl Parameters for RenderParameters {
             (self.activation.is_some(), "/activation"),
             (self.time_feature, "/time_feature"),
         ] {
-            if given && extension != Some(Some("zip")) {
+            if given && format != Some(Some(PolicyFormat::Archive)) {
                 problems.push(Problem::new(
                     pointer,
                     format!(
@@ -169,14 +171,19 @@ impl Parameters for RenderParameters {
         let pixels = u64::from(frames) * u64::from(self.width) * u64::from(self.height);
         if frames > MOST_FRAMES {
             problems.push(
-                Problem::new("/speed", format!("the animation has up to {frames} frames; at most {MOST_FRAMES} are drawn"))
-                    .help("raise `speed`, or lower `fps` or `steps`"),
+                Problem::new(
+                    "/speed",
+                    format!("the animation has up to {frames} frames; at most {MOST_FRAMES} are drawn"),
+                )
+                .help("raise `speed`, or lower `fps` or `steps`"),
             );
         } else if pixels > MOST_PIXELS {
             problems.push(
                 Problem::new(
                     "/width",
-                    format!("the frames have up to {pixels} pixels together; at most {MOST_PIXELS} are drawn"),
+                    format!(
+                        "the frames have up to {pixels} pixels together; at most {MOST_PIXELS} are drawn"
+                    ),
                 )
                 .help("lower `width` and `height`, or draw fewer frames (`fps`, `speed`, `steps`)"),
             );

@@ -119,7 +119,10 @@ mod tests {
     use super::*;
 
     fn near(found: Point, expected: Point) -> bool {
-        found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-9)
+        found
+            .iter()
+            .zip(expected)
+            .all(|(found, expected)| (found - expected).abs() < 1e-9)
     }
 
     #[test]
@@ -151,7 +154,8 @@ mod tests {
     fn a_slanted_view_keeps_angles_right() {
         // From the corner, 45° down: the target's axes x and y fall symmetrically to either side.
         let camera = EyeCamera::new([-3.0, -3.0, 18.0_f64.sqrt()], [0.0; 3], [0.0, 0.0], 600.0);
-        let [x, y, z] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].map(|point| camera.see(point).unwrap());
+        let [x, y, z] =
+            [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].map(|point| camera.see(point).unwrap());
         assert!(near(x.at, [-y.at[0], y.at[1]]) && x.at[0] > 0.0 && x.at[1] < 0.0);
         // At 6 m, sin 45° of a metre upwards comes nearer, cos 45° of it shows.
         let depth = 6.0 - 0.5_f64.sqrt();
@@ -161,14 +165,26 @@ mod tests {
     #[test]
     fn polygons_are_cut_where_the_eye_is() {
         let camera = EyeCamera::new([0.0, 0.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0], 100.0);
-        let square = [[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]];
+        let square = [
+            [-1.0, -1.0, 0.0],
+            [1.0, -1.0, 0.0],
+            [1.0, 1.0, 0.0],
+            [-1.0, 1.0, 0.0],
+        ];
         let cut = camera.polygon(&square);
         // At the nearest distance, 0.2 m, a metre takes 500 px; at 1 m it takes 100.
         let expected = [[-500.0, 500.0], [500.0, 500.0], [100.0, 100.0], [-100.0, 100.0]];
         assert_eq!(cut.len(), 4);
         for corner in expected {
-            assert!(cut.iter().any(|found| near(*found, corner)), "{corner:?} in {cut:?}");
+            assert!(
+                cut.iter().any(|found| near(*found, corner)),
+                "{corner:?} in {cut:?}"
+            );
         }
-        assert!(camera.polygon(&square.map(|[x, y, z]| [x, y - 5.0, z])).is_empty());
+        assert!(
+            camera
+                .polygon(&square.map(|[x, y, z]| [x, y - 5.0, z]))
+                .is_empty()
+        );
     }
 }

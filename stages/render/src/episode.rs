@@ -69,8 +69,12 @@ impl Episode {
         }
         // The simulation may diverge in a fall; nothing can be drawn of it.
         if let Some(step) = episode.moments.iter().position(|moment| !moment.is_finite()) {
-            return Err(Failure::stage(format!("the simulation diverged at step {step}"))
-                .help(format!("draw the steps before that: `steps = {}`", step.saturating_sub(1).max(1))));
+            return Err(
+                Failure::stage(format!("the simulation diverged at step {step}")).help(format!(
+                    "draw the steps before that: `steps = {}`",
+                    step.saturating_sub(1).max(1)
+                )),
+            );
         }
         Ok(episode)
     }
@@ -126,7 +130,10 @@ impl Episode {
             .metadata("environment", environment)
             .metadata("method", method)
             .u32("step", (0..=self.steps()).collect())
-            .f64("time", (0..=self.steps()).map(|step| f64::from(step) * STEP).collect())
+            .f64(
+                "time",
+                (0..=self.steps()).map(|step| f64::from(step) * STEP).collect(),
+            )
             .unit("s")
             .f64("distance", column(&|moment| moment.torso[0] - start))
             .unit("m")
@@ -139,7 +146,10 @@ impl Episode {
 
 impl Moment {
     fn is_finite(&self) -> bool {
-        let mut ends = self.capsules.iter().flat_map(|capsule| [capsule.from, capsule.to]);
+        let mut ends = self
+            .capsules
+            .iter()
+            .flat_map(|capsule| [capsule.from, capsule.to]);
         // Far beyond what a robot reaches, and far within what can be projected.
         ends.all(|end| end.iter().all(|component| component.abs() < 1e6))
     }

@@ -1,6 +1,6 @@
 use provenir_kinds::render::RenderParameters;
 
-use crate::episode::{Episode, Moment, STEP};
+use crate::episode::{Episode, Moment};
 use crate::vector::{Vector, between, plus, times};
 
 /// Seconds for which the last frame stays.
@@ -39,7 +39,12 @@ pub(crate) struct Shown {
 }
 
 impl Film {
-    pub(crate) fn new(episode: Episode, limbs: Vec<usize>, title: String, parameters: &RenderParameters) -> Self {
+    pub(crate) fn new(
+        episode: Episode,
+        limbs: Vec<usize>,
+        title: String,
+        parameters: &RenderParameters,
+    ) -> Self {
         let count = parameters.frames(episode.steps()) as usize;
         let end = episode.duration();
         let tick = parameters.speed / f64::from(parameters.fps);
@@ -96,24 +101,26 @@ fn smooth(episode: &Episode) -> Vec<Vector> {
         .map(|step| {
             let reach = SMOOTHING.min(step).min(last - step);
             let around = &episode.moments[step - reach..=step + reach];
-            let sum = around.iter().fold([0.0; 3], |sum, moment| plus(sum, moment.torso));
+            let sum = around
+                .iter()
+                .fold([0.0; 3], |sum, moment| plus(sum, moment.torso));
             times(1.0 / around.len() as f64, sum)
         })
         .collect()
 }
 
-/// Steps in a film's time, for whoever has to find one.
-#[cfg(test)]
-pub(crate) fn time_of(step: u32) -> f64 {
-    f64::from(step) * STEP
-}
-
 #[cfg(test)]
 mod tests {
-    use provenir_sim::Capsule;
     use std::f64::consts::PI;
 
+    use provenir_sim::Capsule;
+
     use super::*;
+    use crate::episode::STEP;
+
+    fn time_of(step: u32) -> f64 {
+        f64::from(step) * STEP
+    }
 
     /// A ball that rolls 1 cm a step.
     fn film(steps: u32, change: impl FnOnce(&mut RenderParameters)) -> Film {
@@ -136,7 +143,7 @@ mod tests {
             terminated: true,
         };
         let mut parameters: RenderParameters =
-            serde_json::from_value(serde_json::json!({ "env": "hopper" })).unwrap();
+            serde_json::from_value(serde_json::json!({ "env": "hopper", "fps": 25 })).unwrap();
         change(&mut parameters);
         Film::new(episode, vec![0], String::new(), &parameters)
     }
@@ -168,9 +175,14 @@ mod tests {
     #[test]
     fn delays_add_up_without_drift() {
         let film = film(400, |parameters| parameters.fps = 30);
-        let hundredths: Vec<u64> =
-            (0..film.len()).map(|frame| film.begins(frame + 1, 100) - film.begins(frame, 100)).collect();
-        assert!(hundredths[..film.len() - 1].iter().all(|delay| (3..=4).contains(delay)));
+        let hundredths: Vec<u64> = (0..film.len())
+            .map(|frame| film.begins(frame + 1, 100) - film.begins(frame, 100))
+            .collect();
+        assert!(
+            hundredths[..film.len() - 1]
+                .iter()
+                .all(|delay| (3..=4).contains(delay))
+        );
         assert_eq!(hundredths[film.len() - 1], 100);
         let sum: u64 = hundredths[..film.len() - 1].iter().sum();
         let seconds = (film.len() - 1) as f64 / 30.0;
@@ -188,7 +200,11 @@ mod tests {
             moment.torso[2] = 1.0 + libm::sin(2.0 * PI * step as f64 / (2 * SMOOTHING + 1) as f64);
         }
         let focus = smooth(&film.episode);
-        assert!(focus[SMOOTHING..=200 - SMOOTHING].iter().all(|point| (point[2] - 1.0).abs() < 1e-9));
+        assert!(
+            focus[SMOOTHING..=200 - SMOOTHING]
+                .iter()
+                .all(|point| (point[2] - 1.0).abs() < 1e-9)
+        );
     }
 
     #[test]

@@ -18,7 +18,10 @@ pub(crate) struct Patch {
 }
 
 /// The palette of an animation of at least one frame, by frames at equal distances.
-pub(crate) fn palette<E>(count: usize, mut paint: impl FnMut(usize) -> Result<Pixels, E>) -> Result<Palette, E> {
+pub(crate) fn palette<E>(
+    count: usize,
+    mut paint: impl FnMut(usize) -> Result<Pixels, E>,
+) -> Result<Palette, E> {
     let mut counts = Counts::default();
     let samples = count.min(SAMPLES);
     for sample in 0..samples {
@@ -73,15 +76,29 @@ impl Patches {
         let mut right = 0;
         for (before, after) in rows() {
             let pairs = || before.iter().zip(after);
-            left = left.min(pairs().position(|(before, after)| before != after).unwrap_or(left));
-            right = right.max(pairs().rposition(|(before, after)| before != after).unwrap_or(right));
+            left = left.min(
+                pairs()
+                    .position(|(before, after)| before != after)
+                    .unwrap_or(left),
+            );
+            right = right.max(
+                pairs()
+                    .rposition(|(before, after)| before != after)
+                    .unwrap_or(right),
+            );
         }
         if left > right {
             (left, right) = (0, 0);
         }
         let within = rows().take(bottom + 1).skip(top).flat_map(|(before, after)| {
             let pairs = before[left..=right].iter().zip(&after[left..=right]);
-            pairs.map(|(before, after)| if before == after { Palette::UNCHANGED } else { *after })
+            pairs.map(|(before, after)| {
+                if before == after {
+                    Palette::UNCHANGED
+                } else {
+                    *after
+                }
+            })
         });
         Patch {
             left: left as u32,
@@ -115,6 +132,9 @@ mod tests {
         let stays = Palette::UNCHANGED;
         assert_eq!(patch.indices, [0, stays, stays, stays, stays, 0]);
         let nothing = patches.next(&second);
-        assert_eq!((nothing.width, nothing.height, nothing.indices), (1, 1, vec![stays]));
+        assert_eq!(
+            (nothing.width, nothing.height, nothing.indices),
+            (1, 1, vec![stays])
+        );
     }
 }

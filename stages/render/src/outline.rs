@@ -189,7 +189,12 @@ mod tests {
     /// By the shoelace formula.
     fn area(points: &[Point]) -> f64 {
         let next = points.iter().cycle().skip(1);
-        points.iter().zip(next).map(|(a, b)| a[0] * b[1] - a[1] * b[0]).sum::<f64>() / 2.0
+        points
+            .iter()
+            .zip(next)
+            .map(|(a, b)| a[0] * b[1] - a[1] * b[0])
+            .sum::<f64>()
+            / 2.0
     }
 
     #[test]

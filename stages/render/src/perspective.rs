@@ -10,7 +10,7 @@ use crate::camera::EyeCamera;
 use crate::film::{Film, Shown};
 use crate::outline::{Outline, Point};
 use crate::picture::{Anchor, Picture};
-use crate::style::{EARTH, GROUND, PALE_INK, PAPER, SHADOW, Sizes, tone};
+use crate::style::{Colour, EARTH, GROUND, PALE_INK, PAPER, SHADOW, Sizes, tone};
 use crate::vector::{Vector, between, dot, length, minus, plus, times, unit};
 
 /// From the robot to the eye: from behind, the right, and above, so that forward is to the right and into the picture.
@@ -18,17 +18,18 @@ const TO_EYE: Vector = [-0.42, -1.0, 0.62];
 /// Distance of the eye, in reaches of the robot.
 const DISTANCE: f64 = 3.4;
 /// What the robot's reach takes of the picture's height.
-const SHARE: f64 = 0.36;
+const SHARE: f64 = 0.43;
 /// The ground is seen this far around the robot, in reaches of it, and fades towards there.
-const HORIZON: f64 = 5.2;
+const HORIZON: f64 = 4.6;
+/// Steps in which it fades, and in which parts of the robot darken with distance: few, so that a picture has few colours.
+const LEVELS: f64 = 4.0;
+const SHADES: f64 = 3.0;
 /// Height that the camera looks at, in reaches.
 const TARGET_HEIGHT: f64 = 0.25;
 /// Where the labels of the ground stand, in reaches to the right of the robot.
 const RULER: f64 = 1.3;
 /// How much darker than the nearest parts the farthest are.
 const DARKEST: f64 = 0.4;
-/// Steps of darkness: few, so that a picture has few colours.
-const SHADES: f64 = 8.0;
 const SHADOW_OPACITY: u8 = 56;
 
 /// A view in perspective.
@@ -91,19 +92,23 @@ impl Perspective {
                     continue;
                 }
                 let (x, y) = (column as f64, row as f64);
-                let colour = PAPER.towards(EARTH, self.nearness([x + 0.5, y + 0.5], focus));
+                let near = self.nearness([x + 0.5, y + 0.5], focus);
+                let colour = PAPER.towards(EARTH, libm::ceil(LEVELS * near) / LEVELS);
                 if colour == PAPER {
                     continue;
                 }
                 let corners = [[x, y], [x + 1.0, y], [x + 1.0, y + 1.0], [x, y + 1.0]];
                 let seen = camera.polygon(&corners.map(|[x, y]| [x, y, 0.0]));
                 if seen.len() > 2 && self.is_in_picture(&seen) {
-                    squares.entry(colour.0).or_default().append(Outline::polygon(seen));
+                    squares
+                        .entry(colour.0)
+                        .or_default()
+                        .append(Outline::polygon(seen));
                 }
             }
         }
         for (colour, outline) in squares.into_iter().rev() {
-            picture.fill(outline, crate::style::Colour(colour));
+            picture.area(outline, Colour(colour));
         }
     }
 
@@ -122,7 +127,12 @@ impl Perspective {
         let middle = libm::round(focus[0]) as i64;
         let half = 0.007 * self.reach;
         let strip = |from: Point, to: Point| {
-            let corners = [[from[0], from[1]], [to[0], from[1]], [to[0], to[1]], [from[0], to[1]]];
+            let corners = [
+                [from[0], from[1]],
+                [to[0], from[1]],
+                [to[0], to[1]],
+                [from[0], to[1]],
+            ];
             camera.polygon(&corners.map(|[x, y]| [x, y, 0.0]))
         };
         for number in middle - metres..=middle + metres {
@@ -155,7 +165,10 @@ impl Perspective {
     /// The parts from far to near. What of a limb lies in a ball is left out: it would show through.
     fn robot(&self, film: &Film, shown: &Shown, camera: &EyeCamera, picture: &mut Picture) {
         let capsules = &shown.moment.capsules;
-        let balls: Vec<&Capsule> = capsules.iter().filter(|capsule| capsule.from == capsule.to).collect();
+        let balls: Vec<&Capsule> = capsules
+            .iter()
+            .filter(|capsule| capsule.from == capsule.to)
+            .collect();
         let center = camera.depth(shown.moment.torso);
         let mut parts: Vec<(f64, &Capsule, Capsule)> = capsules
             .iter()
@@ -177,7 +190,10 @@ impl Perspective {
                 continue;
             };
             let share = ((depth - center) / (1.6 * self.reach) + 0.5).clamp(0.0, 1.0);
-            let dark = DARKEST * libm::round(SHADES * share) / SHADES;
+            let dark = match film.limbs[capsule.body] {
+                0 => 0.0,
+                _ => DARKEST * libm::round(SHADES * share) / SHADES,
+            };
             // A ball looks like a circle but for the rim of a wide view, by less than a pixel here.
             let ends = [from, to].map(|seen| (seen.at, capsule.radius * seen.scale));
             picture.capsule(ends, tone(film.limbs[capsule.body], dark), 0.8 * self.sizes.line);
@@ -232,15 +248,17 @@ fn stadium(capsule: &Capsule) -> impl Iterator<Item = Point> + use<> {
     const PIECES: u32 = 10;
     let (from, to, radius) = (capsule.from, capsule.to, capsule.radius);
     let direction = libm::atan2(to[1] - from[1], to[0] - from[0]);
-    [(from, PI / 2.0), (to, -PI / 2.0)].into_iter().flat_map(move |(center, start)| {
-        (0..=PIECES).map(move |piece| {
-            let angle = direction + start + PI * f64::from(piece) / f64::from(PIECES);
-            [
-                center[0] + radius * libm::cos(angle),
-                center[1] + radius * libm::sin(angle),
-            ]
+    [(from, PI / 2.0), (to, -PI / 2.0)]
+        .into_iter()
+        .flat_map(move |(center, start)| {
+            (0..=PIECES).map(move |piece| {
+                let angle = direction + start + PI * f64::from(piece) / f64::from(PIECES);
+                [
+                    center[0] + radius * libm::cos(angle),
+                    center[1] + radius * libm::sin(angle),
+                ]
+            })
         })
-    })
 }
 
 #[cfg(test)]
@@ -265,7 +283,10 @@ mod tests {
         assert_eq!(visible.to, limb.to);
         let turned = outside(capsule(limb.to, limb.from, 0.1), &ball).unwrap();
         assert!((turned.to[0] - 1.45).abs() < 1e-12);
-        assert_eq!(outside(capsule([1.1, 2.0, 3.0], [1.2, 2.0, 3.0], 0.1), &ball), None);
+        assert_eq!(
+            outside(capsule([1.1, 2.0, 3.0], [1.2, 2.0, 3.0], 0.1), &ball),
+            None
+        );
         let apart = capsule([5.0, 0.0, 0.0], [6.0, 0.0, 0.0], 0.1);
         assert_eq!(outside(apart, &ball), Some(apart));
         // Not along a radius: the point found lies on the sphere and on the line.
@@ -280,12 +301,22 @@ mod tests {
         let rim: Vec<Point> = stadium(&capsule([0.0, 0.0, 1.0], [2.0, 0.0, 0.2], 0.25)).collect();
         let extent = |axis: usize| {
             let values = rim.iter().map(|point| point[axis]);
-            (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max))
+            (
+                values.clone().fold(f64::INFINITY, f64::min),
+                values.fold(f64::NEG_INFINITY, f64::max),
+            )
         };
-        let near = |found: (f64, f64), low: f64, high: f64| (found.0 - low).abs() < 1e-9 && (found.1 - high).abs() < 1e-9;
+        let near = |found: (f64, f64), low: f64, high: f64| {
+            (found.0 - low).abs() < 1e-9 && (found.1 - high).abs() < 1e-9
+        };
         assert!(near(extent(0), -0.25, 2.25) && near(extent(1), -0.25, 0.25));
         let next = rim.iter().cycle().skip(1);
-        let area: f64 = rim.iter().zip(next).map(|(a, b)| a[0] * b[1] - a[1] * b[0]).sum::<f64>() / 2.0;
+        let area: f64 = rim
+            .iter()
+            .zip(next)
+            .map(|(a, b)| a[0] * b[1] - a[1] * b[0])
+            .sum::<f64>()
+            / 2.0;
         assert!((area - (2.0 * 0.5 + PI * 0.0625)).abs() < 0.005, "{area}");
     }
 }

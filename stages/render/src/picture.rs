@@ -9,6 +9,8 @@ use crate::style::{Colour, Tone};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Mark {
     Fill(Outline, Colour),
+    /// Something so pale that its edges need not be smooth: that would take many bytes where it moves.
+    Area(Outline, Colour),
     Words(Words),
 }
 
@@ -39,6 +41,12 @@ impl Picture {
     pub(crate) fn fill(&mut self, outline: Outline, colour: Colour) {
         if !outline.is_empty() {
             self.0.push(Mark::Fill(outline, colour));
+        }
+    }
+
+    pub(crate) fn area(&mut self, outline: Outline, colour: Colour) {
+        if !outline.is_empty() {
+            self.0.push(Mark::Area(outline, colour));
         }
     }
 

@@ -25,15 +25,19 @@ impl Canvas {
     pub(crate) fn paint(&mut self, picture: &Picture) {
         for mark in &picture.0 {
             match mark {
-                Mark::Fill(outline, colour) => self.fill(path(outline), *colour),
-                Mark::Words(words) => self.fill(letters(words), words.colour),
+                Mark::Fill(outline, colour) => self.fill(path(outline), *colour, true),
+                Mark::Area(outline, colour) => self.fill(path(outline), *colour, false),
+                Mark::Words(words) => self.fill(letters(words), words.colour, true),
             }
         }
     }
 
-    fn fill(&mut self, path: Option<Path>, Colour([red, green, blue, opacity]): Colour) {
+    fn fill(&mut self, path: Option<Path>, Colour([red, green, blue, opacity]): Colour, smooth: bool) {
         let Some(path) = path else { return };
-        let mut paint = Paint::default();
+        let mut paint = Paint {
+            anti_alias: smooth,
+            ..Paint::default()
+        };
         paint.set_color_rgba8(red, green, blue, opacity);
         self.0
             .fill_path(&path, &paint, FillRule::Winding, Transform::identity(), None);
@@ -154,7 +158,10 @@ mod tests {
         }
         let mut picture = Picture::default();
         picture.fill(Outline::circle([20.0, 15.0], 10.0), Colour::new(0, 0, 0));
-        let darkness: f64 = painted(&picture).iter().map(|pixel| 1.0 - f64::from(pixel & 255) / 255.0).sum();
+        let darkness: f64 = painted(&picture)
+            .iter()
+            .map(|pixel| 1.0 - f64::from(pixel & 255) / 255.0)
+            .sum();
         assert!((darkness - 314.16).abs() < 2.0, "{darkness}");
     }
 
@@ -174,7 +181,9 @@ mod tests {
         let mut picture = Picture::default();
         picture.write("HH", [20.0, 20.0], Anchor::Middle, (12.0, Weight::Bold, INK));
         let pixels = painted(&picture);
-        let dark: Vec<usize> = (0..pixels.len()).filter(|index| pixels[*index] & 255 < 100).collect();
+        let dark: Vec<usize> = (0..pixels.len())
+            .filter(|index| pixels[*index] & 255 < 100)
+            .collect();
         let rows = dark.iter().map(|index| index / 40);
         assert_eq!((rows.clone().min(), rows.max()), (Some(11), Some(19)));
         let columns = dark.iter().map(|index| index % 40);

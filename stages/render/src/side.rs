@@ -9,7 +9,7 @@ use crate::picture::{Anchor, Picture};
 use crate::style::{EARTH, GRID, GROUND, INK, PALE_INK, Sizes, tone};
 
 /// At least so many metres of ground are seen, so that a step is seen to go forward.
-const LEAST_WIDTH: f64 = 4.0;
+const LEAST_WIDTH: f64 = 3.2;
 /// Room above the highest place that the robot reaches, as a share of it.
 const HEADROOM: f64 = 1.08;
 /// Labels of the ground are no nearer to each other than this, in sizes of their text.
@@ -74,7 +74,9 @@ impl Side {
 
     fn background(&self, camera: &SideCamera, picture: &mut Picture) {
         let [width, height] = self.size;
-        let Sizes { label, line, margin, .. } = self.sizes;
+        let Sizes {
+            label, line, margin, ..
+        } = self.sizes;
         let spacing = self.spacing();
         let half = width / 2.0 / self.scale;
         // One label beyond either side, so that none appears in the middle of its text.
@@ -90,7 +92,10 @@ impl Side {
                 [x - line / 2.0, self.top],
                 [line, self.ground - self.top],
             ));
-            ticks.append(Outline::rectangle([x - line / 2.0, self.ground], [line, 0.5 * margin]));
+            ticks.append(Outline::rectangle(
+                [x - line / 2.0, self.ground],
+                [line, 0.5 * margin],
+            ));
             for tenth in 1..5 {
                 let x = at((number as f64 + 0.2 * f64::from(tenth)) * spacing);
                 minor.append(Outline::rectangle(
@@ -126,12 +131,20 @@ impl Side {
         let last = film.limbs.iter().copied().max().unwrap_or(0);
         let order = (2..=last).rev().chain([0, 1]);
         for limb in order {
-            let parts = shown.moment.capsules.iter().filter(|capsule| limb_of(capsule.body) == limb);
+            let parts = shown
+                .moment
+                .capsules
+                .iter()
+                .filter(|capsule| limb_of(capsule.body) == limb);
             let parts: Vec<_> = parts.collect();
             for capsule in parts.into_iter().rev() {
                 let radius = capsule.radius * self.scale;
                 let ends = [capsule.from, capsule.to].map(|end| (camera.project(end), radius));
-                picture.capsule(ends, tone(limb, DARK[usize::from(limb > 1)]), 0.8 * self.sizes.line);
+                picture.capsule(
+                    ends,
+                    tone(limb, DARK[usize::from(limb > 1)]),
+                    0.8 * self.sizes.line,
+                );
             }
         }
     }

@@ -32,6 +32,8 @@ pub(crate) const EARTH: Colour = Colour::new(232, 234, 237);
 pub(crate) const GROUND: Colour = Colour::new(120, 124, 130);
 /// Lines in the background at every metre.
 pub(crate) const GRID: Colour = Colour::new(240, 241, 243);
+/// The word that says so.
+pub(crate) const FALL: Colour = Colour::new(0xc4, 0x3c, 0x1c);
 pub(crate) const SHADOW: Colour = Colour::new(40, 48, 60);
 
 /// How a part of the robot is filled.

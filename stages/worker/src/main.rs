@@ -9,13 +9,14 @@ use provenir_build_id::BUILD;
 use provenir_execution::{AnyExecution, erase, serve};
 
 fn main() -> ExitCode {
-    let executions: [Box<dyn AnyExecution>; 6] = [
+    let executions: [Box<dyn AnyExecution>; 7] = [
         erase(provenir_collect::CollectExecution),
         erase(provenir_corrupt::CorruptExecution),
         erase(provenir_split::SplitExecution),
         erase(provenir_train::TrainExecution),
         erase(provenir_evaluate::EvaluateExecution),
         erase(provenir_plot::PlotExecution),
+        erase(provenir_render::RenderExecution),
     ];
     serve(&executions, BUILD, platform::describe())
 }
