@@ -1,8 +1,9 @@
 use std::io::Read;
 
 use camino::Utf8Path;
-use provenir_api::Digest;
 use provenir_api::port::Content;
+use provenir_api::{Digest, schema};
+use provenir_kinds::Environment;
 use provenir_policy::PolicySet;
 use provenir_stable_baselines::{self as stable_baselines, Agent, ArchiveError};
 use provenir_table::Table;
@@ -204,10 +205,15 @@ impl AgentArguments {
         let Some(name) = &self.env else {
             return Ok(None);
         };
-        match serde_json::from_value::<provenir_kinds::Environment>(name.as_str().into()) {
-            Ok(_) => Ok(Some(name)),
-            Err(error) => Err(CommandError::request(format!("--env: {error}"))),
+        let names = || Environment::ALL.iter().map(|environment| environment.name());
+        if names().any(|known| known == name) {
+            return Ok(Some(name));
         }
+        let help = match schema::nearest(name, names()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there is {}", schema::list(names())),
+        };
+        Err(CommandError::request(format!("there is no environment `{name}`")).help(help))
     }
 
     /// That they are given for an archive only: other files say all of themselves.
