@@ -184,7 +184,7 @@ pub(super) struct RenderArguments {
 pub(super) struct ExportArguments {
     #[command(flatten)]
     pub(super) reference: ReferenceArguments,
-    /// The format.
+    /// The format: safetensors is what PyTorch and JAX read, and what `collect` takes as an expert.
     #[arg(long, value_enum)]
     pub(super) format: ExportFormat,
     /// The file to write [default: in the working folder, named after the file or by the content].
@@ -196,7 +196,6 @@ pub(super) struct ExportArguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum ExportFormat {
-    /// Weights, standardisation and action map, as PyTorch and JAX read them; `collect` takes it as an expert.
     Safetensors,
 }
 

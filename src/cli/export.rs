@@ -11,7 +11,7 @@ use super::{Edition, policy, terminal};
 pub(super) fn export(edition: &Edition, arguments: &ExportArguments) -> Result<Exit, CommandError> {
     let found = find(edition, &arguments.reference)?;
     let loaded = policy::load(&found, &arguments.agent)?;
-    arguments.agent.check_complete(&found.path, &loaded)?;
+    loaded.check_complete(&found.path)?;
     let (bytes, extension) = match arguments.format {
         ExportFormat::Safetensors => (loaded.policies.to_safetensors(), "safetensors"),
     };

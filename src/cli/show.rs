@@ -69,7 +69,7 @@ pub(super) fn path(edition: &Edition, arguments: &ReferenceArguments) -> Result<
 
 /// Where it comes from, as JSON; `null` is what is not known.
 fn origin(found: &Found, size: u64) -> Map<String, Value> {
-    let port = found.artifact.as_ref().map(|artifact| artifact.port.to_string());
+    let port = found.artifact.as_ref().map(|artifact| artifact.port.clone());
     let object = found.object.map(|object| object.to_string());
     [
         ("cell", json!(found.cell)),

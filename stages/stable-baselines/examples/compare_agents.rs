@@ -61,10 +61,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn agent(folder: &std::path::Path, name: &str, recorded: &Recorded) -> Result<Policy, Box<dyn Error>> {
     let archive = fs_err::read(folder.join(format!("{name}.zip")))?;
-    let statistics = match recorded.statistics {
-        true => Some(fs_err::read(folder.join(format!("{name}.pkl")))?),
-        false => None,
-    };
+    let statistics = recorded
+        .statistics
+        .then(|| fs_err::read(folder.join(format!("{name}.pkl"))))
+        .transpose()?;
     let policy = read(&Agent {
         archive: &archive,
         statistics: statistics.as_deref(),

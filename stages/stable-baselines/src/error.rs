@@ -74,9 +74,6 @@ impl Error {
             Self::Archive(ArchiveError::Zip(_)) => {
                 Some("an agent is the .zip file that `model.save` writes; is the download complete?")
             }
-            Self::Normalization(NormalizationError::NoVecNormalize) => {
-                Some("the statistics are the .pkl file that `VecNormalize.save` writes")
-            }
             Self::Archive(ArchiveError::Missing(_)) => {
                 Some("an agent is the .zip file that `model.save` of Stable-Baselines3 writes")
             }
@@ -84,6 +81,9 @@ impl Error {
             | Self::Normalization(NormalizationError::Pickle(PickleError::Forbidden(_))) => Some(
                 "take the file from somebody you trust; one that Stable-Baselines3 wrote asks for no such thing",
             ),
+            Self::Normalization(NormalizationError::NoVecNormalize | NormalizationError::Pickle(_)) => {
+                Some("the statistics are the .pkl file that `VecNormalize.save` writes")
+            }
             _ => None,
         }
     }

@@ -256,7 +256,7 @@ fn off_policy_actors_are_squashed_into_the_action_space_with_relu_unless_told() 
             .replace("[1. 1.]", "[1.  0.5]");
         let policy = read_agent(&archive(&metadata, &pth(&views, &storages)), None, None).unwrap();
         for observation in OBSERVATIONS {
-            let [first, second] = mean(observation).map(|value| (value.tanh() + 1.0) / 2.0);
+            let [first, second] = mean(observation).map(|value| f64::midpoint(value.tanh(), 1.0));
             assert_acts(&policy, &observation, &[3.0 * first - 2.0, 0.5 * second], 1e-6);
         }
     }
