@@ -1,8 +1,10 @@
+use provenir_api::port::Content;
 use provenir_execution::{Context, Failure, Inputs};
 use provenir_kinds::collect::{Activation, CollectParameters};
-use provenir_policy::{Policy, PolicyError, PolicySet};
+use provenir_kinds::tables::policy;
+use provenir_policy::{Policy, PolicySet};
 use provenir_sim::{Misfit, Task};
-use provenir_stable_baselines::Agent;
+use provenir_stable_baselines::{Agent, Error};
 use provenir_table::{Table, parse};
 
 /// The expert that the parameters or the port `expert` name, checked against the task.
@@ -13,9 +15,13 @@ pub(crate) fn read(
     task: &Task,
 ) -> Result<Policy, Failure> {
     let policy = match (&parameters.expert, inputs.optional("expert")) {
-        (None, Some(table)) => finished(table)?,
+        (None, Some(table)) => finished(table, "the expert")?,
         (Some(_), None) if from_archive(parameters) => agent(parameters, context)?,
-        (Some(file), None) => finished(&parse(file.path(), context.source("/expert")?)?)?,
+        (Some(file), None) => {
+            let table = parse(file.path(), context.source("/expert")?)
+                .map_err(|error| Failure::stage(error.to_string()).help(wanted()))?;
+            finished(&table, &format!("`{}`", file.path()))?
+        }
         _ => {
             return Err(Failure::bug(
                 "exactly one expert should have passed the command's checks",
@@ -33,13 +39,28 @@ fn from_archive(parameters: &CollectParameters) -> bool {
         .is_some_and(|file| file.path().extension() == Some("zip"))
 }
 
-/// The last checkpoint in a table of policies.
-fn finished(table: &Table) -> Result<Policy, Failure> {
-    let set = PolicySet::from_table(table).map_err(|error| match error {
-        PolicyError::Table(error) => error.into(),
-        error @ PolicyError::Invalid(_) => Failure::stage(format!("the expert is {error}")),
-    })?;
+/// The last checkpoint in a table of policies, which a message calls `name`.
+fn finished(table: &Table, name: &str) -> Result<Policy, Failure> {
+    let set = PolicySet::from_table(table)
+        .map_err(|error| Failure::stage(format!("{name} is not a policy: {error}")).help(wanted()))?;
     Ok(set.last().clone())
+}
+
+/// What an expert is, for whoever named something else.
+fn wanted() -> String {
+    let columns = match policy() {
+        Content::Table(schema) => schema.columns,
+        Content::File(_) => Vec::new(),
+    };
+    let columns: Vec<String> = columns
+        .iter()
+        .map(|column| format!("`{}` ({})", column.name, column.kind))
+        .collect();
+    format!(
+        "an expert is the `policy` that a stage such as `train` gives (`provenir path STAGE` says where it is): a table \
+         with the columns {}; or a Stable-Baselines3 archive, which ends in .zip",
+        columns.join(", ")
+    )
 }
 
 fn agent(parameters: &CollectParameters, context: &Context<'_>) -> Result<Policy, Failure> {
@@ -59,7 +80,12 @@ fn agent(parameters: &CollectParameters, context: &Context<'_>) -> Result<Policy
         time_feature: parameters.time_feature,
     };
     provenir_stable_baselines::read(&agent).map_err(|error| {
-        let failure = Failure::stage(error.to_string());
+        let file = match &error {
+            Error::Normalization(_) => &parameters.normalization,
+            _ => &parameters.expert,
+        };
+        let path = file.as_ref().map_or("the expert", |file| file.path().as_str());
+        let failure = Failure::stage(format!("`{path}` cannot be used: {error}"));
         match error.help() {
             Some(help) => failure.help(help),
             None => failure,
