@@ -1,4 +1,5 @@
 use camino::Utf8PathBuf;
+use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use provenir_policy::Activation;
@@ -8,10 +9,10 @@ use crate::manifest::Overrides;
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    a stage failed
+  1    a stage failed, or a check found a difference
   2    the request or the manifest was wrong
   3    the environment failed: store, disk, device
-  4    a bug of Provenir
+  4    a bug of ours
   130  interrupted";
 
 /// Turns TOML manifests into figures: runs only what it does not already hold, and keeps every artifact under the
@@ -58,7 +59,7 @@ pub(super) enum Command {
 #[derive(Debug, Args)]
 pub(super) struct ManifestArguments {
     /// The manifest.
-    #[arg(default_value = "pipeline.toml")]
+    #[arg(default_value = "pipeline.toml", value_parser = path())]
     pub(super) manifest: Utf8PathBuf,
     #[command(flatten)]
     pub(super) overrides: OverrideArguments,
@@ -69,7 +70,7 @@ pub(super) struct ManifestArguments {
 #[derive(Debug, Args)]
 pub(super) struct OverrideArguments {
     /// Lay a profile of the manifest over it.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     profile: Option<String>,
     /// Give an axis other values.
     #[arg(long, value_name = "NAME=VALUE,…")]
@@ -85,7 +86,7 @@ pub(super) struct OverrideArguments {
 #[derive(Debug, Args)]
 pub(super) struct StoreArguments {
     /// The store [default: `PROVENIR_CACHE`, or the nearest `cache` folder of Provenir above the manifest, or `cache` beside it]
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", value_parser = path())]
     pub(super) cache: Option<Utf8PathBuf>,
 }
 
@@ -121,8 +122,9 @@ pub(super) struct PlanArguments {
 
 #[derive(Debug, Args)]
 pub(super) struct ReferenceArguments {
-    /// An output of a cell, such as 'reward[epsilon=0.1].summary'; the beginning of a digest or an action key; or a file.
-    #[arg(value_name = "REF")]
+    /// An output of a cell, such as 'reward[epsilon=0.1].summary'; the beginning of an object's digest or of an action key,
+    /// which need no manifest; or a file.
+    #[arg(value_name = "REF", value_parser = NonEmptyStringValueParser::new())]
     pub(super) reference: String,
     #[command(flatten)]
     pub(super) manifest: ManifestArguments,
@@ -144,7 +146,7 @@ pub(super) struct RenderArguments {
     #[command(flatten)]
     pub(super) reference: ReferenceArguments,
     /// The file to write: a GIF, an animated PNG (.apng, .png) or an animated SVG by the end of its name.
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = path())]
     pub(super) out: Utf8PathBuf,
     /// Which checkpoint of the policy acts [default: the last].
     #[arg(long, value_name = "N")]
@@ -219,7 +221,9 @@ pub(super) struct AgentArguments {
 
 #[derive(Debug, Args)]
 pub(super) struct LogArguments {
-    /// The cell, such as 'policy[epsilon=0.1, method=rbc]'; axes may be left out where one cell remains.
+    /// The cell, such as 'policy[epsilon=0.1, method=rbc]', with axes left out where one cell remains; or the beginning of
+    /// an action key or of an object's digest, which need no manifest.
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(super) cell: String,
     #[command(flatten)]
     pub(super) manifest: ManifestArguments,
@@ -228,8 +232,13 @@ pub(super) struct LogArguments {
 #[derive(Debug, Args)]
 pub(super) struct InitArguments {
     /// The folder; made where it does not exist.
-    #[arg(default_value = ".")]
+    #[arg(default_value = ".", value_parser = path())]
     pub(super) folder: Utf8PathBuf,
+}
+
+/// A path that names something.
+fn path() -> impl TypedValueParser<Value = Utf8PathBuf> {
+    NonEmptyStringValueParser::new().map(Utf8PathBuf::from)
 }
 
 impl OverrideArguments {

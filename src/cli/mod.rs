@@ -5,6 +5,7 @@
 
 mod arguments;
 mod describe;
+mod digest;
 mod doctor;
 mod environment;
 mod error;
@@ -65,7 +66,7 @@ pub fn main(edition: &Edition) -> ExitCode {
     };
     let exit = match catch_unwind(AssertUnwindSafe(|| execute(edition, &arguments.command))) {
         Ok(Ok(exit)) => exit,
-        Ok(Err(error)) => terminal::explain(&error),
+        Ok(Err(error)) => terminal::explain(&error, matches!(arguments.command, Command::Run(_))),
         Err(_) => {
             terminal::say(
                 "error: this is a bug of Provenir\n  help: please report it with the lines above; what was finished is kept",

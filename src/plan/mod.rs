@@ -27,6 +27,7 @@ mod parameters;
 mod publish;
 mod schemas;
 mod single;
+mod sizes;
 mod sources;
 mod template;
 mod wires;

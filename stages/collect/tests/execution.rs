@@ -215,6 +215,33 @@ fn a_policy_file_is_as_good_as_a_wired_policy() {
 }
 
 #[test]
+fn a_file_that_is_no_expert_is_named_with_what_one_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| Utf8PathBuf::try_from(folder.path().join(name)).unwrap();
+    let (table, text, archive) = (path("table.parquet"), path("text.parquet"), path("agent.zip"));
+    let other = provenir_table::TableBuilder::new()
+        .f64("value", vec![1.0])
+        .build()
+        .unwrap();
+    provenir_table::write(&table, &other).unwrap();
+    fs_err::write(&text, "not Parquet").unwrap();
+    fs_err::write(&archive, "PK\u{3}\u{4} and then nothing").unwrap();
+    for (file, wanted) in [
+        (&table, "`checkpoint` (u32)"),
+        (&text, "`checkpoint` (u32)"),
+        (&archive, "`model.save`"),
+    ] {
+        let named = CollectParameters {
+            expert: Some(SourceFile(file.clone())),
+            ..parameters(Some(50), None)
+        };
+        let (message, help) = told(collect_files(&named, &[("/expert", file)]).unwrap_err());
+        assert!(message.contains(file.as_str()), "{message}");
+        assert!(help.contains(wanted), "{help}");
+    }
+}
+
+#[test]
 fn an_expert_that_does_not_fit_is_refused_with_both_numbers() {
     let about = |environment: &str| About {
         environment: environment.to_owned(),

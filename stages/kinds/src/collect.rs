@@ -1,7 +1,7 @@
 //! `collect`: rolls an expert out in the simulator.
 
 use provenir_api::port::{Arity, InputPort, OutputPort, TableSchema};
-use provenir_api::{Determinism, Kind, Parameters, Problem, Resources, Revision, SourceFile};
+use provenir_api::{Determinism, Kind, Parameters, Problem, Resources, Revision, Rows, Sizes, SourceFile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -138,6 +138,19 @@ impl Kind for Collect {
                 volatile: false,
             },
         ]
+    }
+
+    fn sizes(parameters: &CollectParameters) -> Sizes {
+        let demos = parameters
+            .samples
+            .map(|samples| ("demos", Rows::Given(samples, "/samples")));
+        let episodes = parameters
+            .episodes
+            .map(|episodes| ("episodes", Rows::Given(episodes, "/episodes")));
+        Sizes {
+            outputs: demos.into_iter().chain(episodes).collect(),
+            needs: Vec::new(),
+        }
     }
 
     fn resources(parameters: &CollectParameters) -> Resources {

@@ -5,7 +5,8 @@
 
 use camino::Utf8Path;
 use provenir_execution::{Context, Failure};
-use provenir_kinds::PolicyFormat;
+use provenir_api::port::Content;
+use provenir_kinds::{PolicyFormat, tables};
 use provenir_kinds::collect::Activation;
 use provenir_policy::{PolicyError, PolicySet};
 use provenir_sim::{Misfit, Task};
@@ -61,7 +62,7 @@ pub fn read(
                 }
                 None => {
                     return Err(
-                        Failure::stage(format!("{name} is neither a policy nor an archive")).help(WHAT),
+                        Failure::stage(format!("{name} is neither a policy nor an archive")).help(wanted()),
                     );
                 }
             };
@@ -75,13 +76,27 @@ pub fn read(
     Ok(policies)
 }
 
-const WHAT: &str = "what can act is a policy of `expert` or `train`, what `provenir export` makes of one, or a \
-                    Stable-Baselines3 archive";
+/// What holds a policy, for whoever named something else.
+fn wanted() -> String {
+    let columns = match tables::policy() {
+        Content::Table(schema) => schema.columns,
+        Content::File(_) | Content::FileOf(_) => Vec::new(),
+    };
+    let columns: Vec<String> = columns
+        .iter()
+        .map(|column| format!("`{}` ({})", column.name, column.kind))
+        .collect();
+    format!(
+        "wanted is the `policy` that a stage such as `train` gives (`provenir path STAGE` says where it is), a table with the \
+         columns {}; what `provenir export` makes of one (.safetensors); or a Stable-Baselines3 archive (.zip)",
+        columns.join(", ")
+    )
+}
 
 fn checked(policies: Result<PolicySet, PolicyError>, name: &str) -> Result<PolicySet, Failure> {
     policies.map_err(|error| match error {
-        PolicyError::Table(error) => error.into(),
-        error => Failure::stage(format!("{name} is {error}")).help(WHAT),
+        PolicyError::Table(error) => Failure::stage(format!("{name} is not a policy: {error}")).help(wanted()),
+        error => Failure::stage(format!("{name} is {error}")).help(wanted()),
     })
 }
 

@@ -56,7 +56,7 @@ impl Execution for RenderExecution {
             None => format!("{} · {}", display_name(parameters.env), about.method),
         };
         let view = View::new(Film::new(episode, task.limbs(), title, parameters));
-        let animation = draw(&view, parameters.format, identity, context)?;
+        let animation = FigureIdentity::seal(draw(&view, parameters.format, identity, context)?);
         Ok(Outputs::new()
             .file_of("animation", parameters.format.extension(), animation)
             .table("data", data))

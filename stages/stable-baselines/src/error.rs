@@ -84,7 +84,16 @@ impl Error {
             Self::Normalization(NormalizationError::NoVecNormalize | NormalizationError::Pickle(_)) => {
                 Some("the statistics are the .pkl file that `VecNormalize.save` writes")
             }
-            _ => None,
+            Self::Archive(_) | Self::Network(_) | Self::Metadata(_) => Some(
+                "an agent is the .zip that `model.save` of Stable-Baselines3 writes, with `data` and `policy.pth` in it: \
+                 download it or save it again",
+            ),
+            Self::Normalization(_) => Some(
+                "the statistics are the .pkl that `VecNormalize.save` writes: download it or save it again",
+            ),
+            Self::TensorFlow | Self::UnsupportedActivation(_) | Self::Policy(_) => Some(
+                "give an agent of Stable-Baselines3 with a network of ReLU or Tanh layers, or a policy (.parquet)",
+            ),
         }
     }
 }
