@@ -117,7 +117,7 @@ fn policy_parameters(
         ..given.clone()
     };
     let loaded = policy::load(&found, &told)?;
-    told.check_complete(&found.path, &loaded)?;
+    loaded.check_complete(&found.path)?;
     let environment = &loaded.policies.last().about().environment;
     if let Some(env) = given.env.as_ref().filter(|env| *env != environment) {
         return Err(CommandError::request(format!(

@@ -87,7 +87,9 @@ impl FigureIdentity {
             };
             (end, png_chunk(*b"tEXt", &[PNG_SEAL, hex.as_bytes()].concat()))
         } else if file.starts_with(gif::SIGNATURE) {
-            let Some(seal) = gif::seal(&file, &hex) else { return file };
+            let Some(seal) = gif::seal(&file, &hex) else {
+                return file;
+            };
             seal
         } else {
             let Some(end) = svg_end(&file) else { return file };

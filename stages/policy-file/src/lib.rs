@@ -4,10 +4,10 @@
 //! or a Stable-Baselines3 archive.
 
 use camino::Utf8Path;
-use provenir_execution::{Context, Failure};
 use provenir_api::port::Content;
-use provenir_kinds::{PolicyFormat, tables};
+use provenir_execution::{Context, Failure};
 use provenir_kinds::collect::Activation;
+use provenir_kinds::{PolicyFormat, tables};
 use provenir_policy::{PolicyError, PolicySet};
 use provenir_sim::{Misfit, Task};
 use provenir_stable_baselines::Agent;
@@ -95,7 +95,9 @@ fn wanted() -> String {
 
 fn checked(policies: Result<PolicySet, PolicyError>, name: &str) -> Result<PolicySet, Failure> {
     policies.map_err(|error| match error {
-        PolicyError::Table(error) => Failure::stage(format!("{name} is not a policy: {error}")).help(wanted()),
+        PolicyError::Table(error) => {
+            Failure::stage(format!("{name} is not a policy: {error}")).help(wanted())
+        }
         error => Failure::stage(format!("{name} is {error}")).help(wanted()),
     })
 }

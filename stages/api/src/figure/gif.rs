@@ -55,7 +55,11 @@ struct Comment {
 fn comments(bytes: &[u8]) -> impl Iterator<Item = Comment> + '_ {
     let flags = bytes.get(10).copied().unwrap_or(0);
     // The uppermost bit says that a table of colours follows, the lowest three how long it is.
-    let colours = if flags & 0x80 == 0 { 0 } else { 3 << ((flags & 7) + 1) };
+    let colours = if flags & 0x80 == 0 {
+        0
+    } else {
+        3 << ((flags & 7) + 1)
+    };
     let mut start = HEADER + colours;
     std::iter::from_fn(move || {
         loop {
