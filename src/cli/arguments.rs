@@ -1,7 +1,8 @@
 use camino::Utf8PathBuf;
 use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use provenir_policy::Activation;
 
 use crate::manifest::Overrides;
 
@@ -31,8 +32,10 @@ pub(super) enum Command {
     Plan(PlanArguments),
     /// Say what the store has of a pipeline, and what is running.
     Status(ManifestArguments),
-    /// Describe an artifact: columns, statistics, metadata, first rows.
-    Show(ReferenceArguments),
+    /// Describe an artifact: a policy's network, or a table's columns, statistics, metadata and first rows.
+    Show(ShowArguments),
+    /// Write a policy in the format of other programs.
+    Export(ExportArguments),
     /// Print where an artifact is.
     Path(ReferenceArguments),
     /// Print what a cell said when it was last executed.
@@ -123,6 +126,54 @@ pub(super) struct ReferenceArguments {
     pub(super) reference: String,
     #[command(flatten)]
     pub(super) manifest: ManifestArguments,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ShowArguments {
+    #[command(flatten)]
+    pub(super) reference: ReferenceArguments,
+    /// Print an object of JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) agent: AgentArguments,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExportArguments {
+    #[command(flatten)]
+    pub(super) reference: ReferenceArguments,
+    /// The format: safetensors is what PyTorch and JAX read, and what `collect` takes as an expert.
+    #[arg(long, value_enum)]
+    pub(super) format: ExportFormat,
+    /// The file to write [default: in the working folder, named after the file or by the content].
+    #[arg(long, short, value_name = "FILE")]
+    pub(super) out: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    pub(super) agent: AgentArguments,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ExportFormat {
+    Safetensors,
+}
+
+/// What a Stable-Baselines3 archive does not tell of its agent.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Stable-Baselines3 archives")]
+pub(super) struct AgentArguments {
+    /// The environment that the agent acts in.
+    #[arg(long, value_name = "NAME")]
+    pub(super) env: Option<String>,
+    /// What `VecNormalize.save` wrote, where the agent was trained with it.
+    #[arg(long, value_name = "FILE")]
+    pub(super) normalization: Option<Utf8PathBuf>,
+    /// Activation of the hidden layers, where the archive does not tell: relu or tanh.
+    #[arg(long, value_name = "NAME")]
+    pub(super) activation: Option<Activation>,
+    /// Whether its observations end with the share of the episode's time that is left.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(super) time_feature: Option<bool>,
 }
 
 #[derive(Debug, Args)]

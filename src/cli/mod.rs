@@ -9,9 +9,11 @@ mod digest;
 mod doctor;
 mod environment;
 mod error;
+mod export;
 mod init;
 mod log;
 mod plan;
+mod policy;
 mod reference;
 mod run;
 mod selector;
@@ -80,6 +82,7 @@ fn execute(edition: &Edition, command: &Command) -> Result<Exit, CommandError> {
         Command::Plan(arguments) => plan::plan(edition, arguments),
         Command::Status(arguments) => status::status(edition, arguments),
         Command::Show(arguments) => show::show(edition, arguments),
+        Command::Export(arguments) => export::export(edition, arguments),
         Command::Path(arguments) => show::path(edition, arguments),
         Command::Log(arguments) => log::log(edition, arguments),
         Command::Schema => {

@@ -11,6 +11,7 @@ fn help_is_what_it_is() {
         "plan",
         "status",
         "show",
+        "export",
         "path",
         "log",
         "schema",
