@@ -1,0 +1,1 @@
+//! Execution of `expert`: policies from the simulator.
