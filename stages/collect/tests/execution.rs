@@ -305,3 +305,9 @@ fn the_zoos_hopper_scores_as_in_pybullet() {
 fn report(mean: f64, deviation: f64, median: f64) {
     eprintln!("return of 80 episodes: {mean:.1} ± {deviation:.1}, median {median:.1}");
 }
+
+#[test]
+fn every_environment_that_a_manifest_can_name_is_a_task() {
+    let names = provenir_kinds::Environment::ALL.map(provenir_kinds::Environment::name);
+    assert_eq!(names, provenir_sim::NAMES);
+}

@@ -7,13 +7,26 @@ use serde::{Deserialize, Serialize};
 pub enum Environment {
     /// PyBullet's `HopperBulletEnv-v0`.
     Hopper,
+    /// PyBullet's `Walker2DBulletEnv-v0`.
+    #[serde(rename = "walker2d")]
+    Walker2D,
+    /// PyBullet's `HalfCheetahBulletEnv-v0`.
+    HalfCheetah,
+    /// PyBullet's `AntBulletEnv-v0`.
+    Ant,
 }
 
 impl Environment {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Hopper, Self::Walker2D, Self::HalfCheetah, Self::Ant];
+
     /// The name used in manifests and in the metadata of tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hopper => "hopper",
+            Self::Walker2D => "walker2d",
+            Self::HalfCheetah => "half-cheetah",
+            Self::Ant => "ant",
         }
     }
 }

@@ -263,3 +263,10 @@ fn what_to_collect_and_from_whom_is_checked() {
         "the expert is missing"
     );
 }
+
+#[test]
+fn environments_are_written_as_they_are_named() {
+    for environment in provenir_kinds::Environment::ALL {
+        assert_eq!(json!(environment), environment.name());
+    }
+}

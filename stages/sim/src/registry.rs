@@ -5,10 +5,16 @@ use thiserror::Error;
 use crate::task::Task;
 
 /// The built-in tasks.
-pub const NAMES: [&str; 1] = ["hopper"];
+pub const NAMES: [&str; 4] = ["hopper", "walker2d", "half-cheetah", "ant"];
 
 static TASKS: LazyLock<[Task; NAMES.len()]> = LazyLock::new(|| {
-    [include_str!("robots/hopper.toml")].map(|text| Task::parse(text).expect("built-in tasks are valid"))
+    [
+        include_str!("robots/hopper.toml"),
+        include_str!("robots/walker2d.toml"),
+        include_str!("robots/half-cheetah.toml"),
+        include_str!("robots/ant.toml"),
+    ]
+    .map(|text| Task::parse(text).expect("built-in tasks are valid"))
 });
 
 /// A name that is not a task's.
@@ -38,7 +44,7 @@ mod tests {
         let error = Task::named("hoper").unwrap_err().to_string();
         assert_eq!(
             error,
-            "there is no environment `hoper`; the known ones are: hopper"
+            "there is no environment `hoper`; the known ones are: hopper, walker2d, half-cheetah, ant"
         );
     }
 }
