@@ -10,10 +10,22 @@
 //! draws before it; an episode depends on its seed and its actions. So a training that was interrupted goes on to the
 //! same result.
 
+#![expect(
+    clippy::cast_possible_wrap,
+    reason = "LibTorch counts in i64, and no tensor has 2^63 of anything"
+)]
+
 mod bytes;
 mod checkpoint;
 mod evaluation;
+mod execution;
 mod journal;
+mod learner;
 mod policies;
 mod replay;
+mod run;
 mod sampler;
+#[cfg(test)]
+mod tests;
+
+pub use execution::ExpertExecution;

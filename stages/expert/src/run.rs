@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use provenir_api::protocol::Progress;
 use provenir_execution::{Context, Failure};
-use provenir_kinds::expert::{ExpertParameters, Keep};
+use provenir_kinds::expert::{Algorithm, ExpertParameters, Keep};
 use provenir_nn::NnError;
 use provenir_policy::{About, Policy};
 use provenir_random::Stream;
@@ -13,7 +13,7 @@ use tch::Device;
 use crate::checkpoint::{self, Best, State};
 use crate::evaluation::evaluate;
 use crate::journal::{Journal, Told};
-use crate::learner::{Batch, Learner, LearnerSettings};
+use crate::learner::{Batch, Learner, LearnerSettings, Value};
 use crate::policies::{numbers_of, with_numbers};
 use crate::replay::{Columns, Replay};
 use crate::sampler::{Sampler, Trouble};
@@ -66,7 +66,8 @@ impl<'a> Training<'a> {
         let (observation, action) = (sampler.observation_width(), sampler.action_width());
         let settings = settings(parameters);
         Ok(Self {
-            learner: Learner::new(&settings, observation, action, parameters.seed, device).map_err(failure)?,
+            learner: Learner::new(&settings, observation, action, parameters.seed, device)
+                .map_err(failure)?,
             replay: Replay::new(observation, action, u64::from(parameters.buffer)),
             actions: vec![0.0; sampler.count() * action],
             columns: Columns::default(),
@@ -84,7 +85,12 @@ impl<'a> Training<'a> {
 
     /// Goes on where an earlier attempt left off, where there is one.
     pub(crate) fn resume(mut self) -> Result<Self, Failure> {
-        let Self { parameters, task, context, .. } = self;
+        let Self {
+            parameters,
+            task,
+            context,
+            ..
+        } = self;
         let device = self.device;
         let empty = Replay::new(
             self.sampler.observation_width(),
@@ -196,8 +202,8 @@ impl<'a> Training<'a> {
         }
         let stream = self.stream.child("exploration", round);
         self.learner
-            .act(self.sampler.observations(), &mut self.actions, stream);
-        Ok(())
+            .explore(self.sampler.observations(), &mut self.actions, stream)
+            .map_err(failure)
     }
 
     /// A step of the learner.
@@ -226,9 +232,9 @@ impl<'a> Training<'a> {
         let metrics = self.learner.update(&batch, share).map_err(failure)?;
         let told = Told {
             critic_loss: metrics.critic_loss,
-            policy_loss: Some(metrics.actor_loss),
+            policy_loss: metrics.policy.map(|policy| policy.loss),
             temperature: metrics.temperature,
-            entropy: Some(metrics.entropy),
+            entropy: metrics.policy.map(|policy| policy.entropy),
         };
         self.check(&told)?;
         self.state.updates += 1;
@@ -290,9 +296,13 @@ impl<'a> Training<'a> {
             seeds.len()
         ));
         let seconds = self.seconds();
-        self.state
-            .journal
-            .evaluated(steps, self.state.updates, self.sampler.ended(), evaluation, seconds);
+        self.state.journal.evaluated(
+            steps,
+            self.state.updates,
+            self.sampler.ended(),
+            evaluation,
+            seconds,
+        );
         if self.state.best.as_ref().is_none_or(|best| mean > best.mean) {
             self.state.best = Some(Best {
                 steps,
@@ -306,13 +316,13 @@ impl<'a> Training<'a> {
     /// Leaves a checkpoint.
     pub(crate) fn save(&mut self) -> Result<(), Failure> {
         self.state.sampler = self.sampler.save();
-        self.state.learner = self.learner.save();
+        self.state.learner = self.learner.save().map_err(failure)?;
         self.state.seconds = self.seconds();
         checkpoint::save(&mut self.state, &self.replay, self.context)
     }
 
     fn policy(&self) -> Result<Policy, Failure> {
-        Ok(self.learner.policy(self.about.clone()))
+        self.learner.policy(self.about.clone()).map_err(failure)
     }
 
     /// Wall-clock seconds of all attempts.
@@ -364,6 +374,18 @@ impl<'a> Training<'a> {
 fn settings(parameters: &ExpertParameters) -> LearnerSettings {
     LearnerSettings {
         hidden: parameters.hidden.iter().map(|width| *width as usize).collect(),
+        value: match parameters.algorithm {
+            Algorithm::Sac => Value::Mean,
+            Algorithm::Tqc => Value::Quantiles {
+                count: parameters.tqc.quantiles as usize,
+                dropped: parameters.tqc.dropped as usize,
+            },
+        },
+        learning_rate: parameters.learning_rate,
+        batch: parameters.batch as usize,
+        tau: parameters.tau,
+        policy_delay: u64::from(parameters.policy_delay),
+        temperature: parameters.temperature,
     }
 }
 

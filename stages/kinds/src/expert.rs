@@ -28,9 +28,6 @@ pub struct ExpertParameters {
     /// What the critics learn.
     #[serde(default)]
     pub algorithm: Algorithm,
-    /// CrossQ (Bhatt et al. 2024): batch renormalisation in the critics, and no target networks.
-    #[serde(default)]
-    pub normalised_critics: bool,
     /// Widths of the hidden layers of policy and critics.
     #[serde(default = "default_hidden")]
     #[schemars(length(min = 1, max = 16), inner(range(min = 1, max = 8192)))]
@@ -78,9 +75,6 @@ pub struct ExpertParameters {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 10_000))]
     pub steps_per_update: u32,
-    /// Generalised state-dependent exploration (Raffin et al. 2021).
-    #[serde(default)]
-    pub gsde: Gsde,
     /// Settings of `tqc`.
     #[serde(default)]
     pub tqc: Tqc,
@@ -142,30 +136,6 @@ pub enum Schedule {
     Constant,
     /// From `decay_from` on linearly, update by update, to `final_share` of the start.
     Linear,
-}
-
-/// Settings of generalised state-dependent exploration.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Gsde {
-    /// Whether actions deviate by a random function of the state, not by independent noise.
-    pub enabled: bool,
-    /// Logarithm of the deviations at the start.
-    #[schemars(range(min = -20.0, max = 2.0))]
-    pub log_std_init: f64,
-    /// Steps of an environment after which its function is drawn anew.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub resample: u32,
-}
-
-impl Default for Gsde {
-    fn default() -> Self {
-        Self {
-            enabled: false,
-            log_std_init: -3.0,
-            resample: 8,
-        }
-    }
 }
 
 /// Settings of truncated quantile critics.
@@ -306,12 +276,6 @@ impl Parameters for ExpertParameters {
         }
         if self.schedule == Schedule::Constant {
             irrelevant.extend(["/decay_from", "/final_share"]);
-        }
-        if self.normalised_critics {
-            irrelevant.push("/tau");
-        }
-        if !self.gsde.enabled {
-            irrelevant.push("/gsde");
         }
         irrelevant
     }

@@ -117,6 +117,12 @@ impl Ensemble {
         from_host(&mut self.values.flat, values, "networks")
     }
 
+    /// Moves every parameter by a share of the way to that of networks of the same shape.
+    pub fn approach(&mut self, other: &Self, share: f64) -> Result<(), NnError> {
+        let _ = self.values.flat.f_lerp_(&other.values.flat, share)?;
+        Ok(())
+    }
+
     /// The layers of one network, from input to output.
     ///
     /// # Panics
@@ -162,6 +168,11 @@ impl Ensemble {
 }
 
 impl Gradient {
+    /// All values, network after network, laid out as [`Ensemble::save`] lays out what they are derivatives by.
+    pub fn save(&self) -> Result<Vec<f32>, NnError> {
+        to_host(&self.values.flat)
+    }
+
     /// `[K, P]`
     pub(crate) fn flat(&self) -> &Tensor {
         &self.values.flat

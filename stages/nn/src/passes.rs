@@ -129,14 +129,37 @@ impl Backward {
             let _ = input.f_transpose(1, 2)?.f_bmm_out(weight_gradient, delta)?;
             let _ = delta.f_sum_intlist_out(bias_gradient, 1, true, Kind::Float)?;
             if depth > 0 {
-                let below = &self.deltas[depth - 1];
-                let _ = delta.f_bmm_out(below, &weight.f_transpose(1, 2)?)?;
-                let _ = match forward.activation {
-                    Activation::Relu => input.f_threshold_backward_grad_input(below, below, 0.0)?,
-                    Activation::Tanh => Tensor::f_tanh_backward_grad_input(below, below, input)?,
-                };
+                self.pass(depth, weight, forward)?;
             }
         }
+        Ok(())
+    }
+
+    /// Computes the gradient of the loss by the input alone, `[K, B, in]`.
+    pub fn run_to_input(
+        &mut self,
+        ensemble: &Ensemble,
+        forward: &Forward,
+        gradient: &Tensor,
+    ) -> Result<(), NnError> {
+        for (depth, (weight, _)) in ensemble.layers().enumerate().rev() {
+            if depth > 0 {
+                self.pass(depth, weight, forward)?;
+            } else {
+                let _ = self.deltas[0].f_bmm_out(gradient, &weight.f_transpose(1, 2)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// From a layer's delta to that of the layer before it.
+    fn pass(&self, depth: usize, weight: &Tensor, forward: &Forward) -> Result<(), NnError> {
+        let (input, below) = (&forward.activations[depth], &self.deltas[depth - 1]);
+        let _ = self.deltas[depth].f_bmm_out(below, &weight.f_transpose(1, 2)?)?;
+        let _ = match forward.activation {
+            Activation::Relu => input.f_threshold_backward_grad_input(below, below, 0.0)?,
+            Activation::Tanh => Tensor::f_tanh_backward_grad_input(below, below, input)?,
+        };
         Ok(())
     }
 }

@@ -143,7 +143,12 @@ fn a_checkpoint_that_cannot_be_used_is_told_and_not_used() {
     ] {
         attempt(&folder, &other, 60, &[60]);
         let (outputs, listener) = end(&folder, &parameters);
-        assert_eq!(listener.warnings().len(), 1, "{other:?}: {:?}", listener.warnings());
+        assert_eq!(
+            listener.warnings().len(),
+            1,
+            "{other:?}: {:?}",
+            listener.warnings()
+        );
         assert_eq!(content(&outputs), whole);
     }
 }

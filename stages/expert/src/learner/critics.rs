@@ -1,0 +1,263 @@
+use provenir_nn::{Adam, AdamSettings, Backward, Ensemble, Forward, Gradient, NnError, Shape};
+use provenir_policy::Activation;
+use provenir_random::Stream;
+use tch::{Device, Kind, Tensor};
+
+use super::{LearnerSettings, Saved, unreadable};
+use crate::bytes::{Coded, coded};
+
+/// How many critics.
+const COUNT: usize = 2;
+
+/// What a critic says of an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// The mean of the return; of the two critics the lower one is believed.
+    Mean,
+    /// So many quantiles of the return. Of those of both critics together the highest are not believed: `dropped` a
+    /// critic.
+    Quantiles { count: usize, dropped: usize },
+}
+
+/// Two critics, and the slower copies that say what they should have said.
+pub(super) struct Critics {
+    value: Value,
+    tau: f64,
+    observation: usize,
+    pub(super) ensemble: Ensemble,
+    pub(super) slow: Ensemble,
+    pub(super) gradient: Gradient,
+    adam: Adam,
+    forward: Forward,
+    slow_forward: Forward,
+    backward: Backward,
+    /// Gradient by observations and actions, `[2, B, O + A]`.
+    by_input: Tensor,
+    /// The middle of each quantile's share, `[N, 1]`; empty where the mean is learned.
+    levels: Tensor,
+}
+
+struct State {
+    critics: Saved,
+    slow: Vec<f32>,
+}
+
+coded! { State { critics, slow } }
+
+impl Critics {
+    pub(super) fn new(
+        settings: &LearnerSettings,
+        observation: usize,
+        action: usize,
+        stream: &Stream,
+        device: Device,
+    ) -> Result<Self, NnError> {
+        let outputs = match settings.value {
+            Value::Mean => 1,
+            Value::Quantiles { count, .. } => count,
+        };
+        let shape = Shape {
+            inputs: observation + action,
+            hidden: settings.hidden.clone(),
+            outputs,
+            activation: Activation::Relu,
+        };
+        let streams: [Stream; COUNT] = std::array::from_fn(|critic| stream.child("critic", critic as u64));
+        let ensemble = Ensemble::initial(&shape, &streams, device)?;
+        let gradient = ensemble.gradient()?;
+        let forward = Forward::new(&ensemble, settings.batch)?;
+        let levels: Vec<f32> = match settings.value {
+            Value::Mean => Vec::new(),
+            Value::Quantiles { count, .. } => (0..count)
+                .map(|quantile| ((quantile as f64 + 0.5) / count as f64) as f32)
+                .collect(),
+        };
+        Ok(Self {
+            value: settings.value,
+            tau: settings.tau,
+            observation,
+            slow: Ensemble::initial(&shape, &streams, device)?,
+            adam: Adam::new(&ensemble, &gradient, AdamSettings::default())?,
+            slow_forward: Forward::new(&ensemble, settings.batch)?,
+            backward: Backward::new(&ensemble, settings.batch)?,
+            by_input: forward.input().f_zeros_like()?,
+            levels: Tensor::f_from_slice(&levels)?
+                .f_view([-1, 1])?
+                .f_to_device(device)?,
+            gradient,
+            ensemble,
+            forward,
+        })
+    }
+
+    /// What the critics should say of a transition, `[B, T]`: of the believed values of the next action each, less its
+    /// entropy's cost (`soft` is −α log π, `[B, 1]`).
+    pub(super) fn targets(
+        &mut self,
+        next_observations: &Tensor,
+        next_actions: &Tensor,
+        soft: &Tensor,
+        rewards: &Tensor,
+        discounts: &Tensor,
+    ) -> Result<Tensor, NnError> {
+        fill(
+            &self.slow_forward,
+            self.observation,
+            next_observations,
+            next_actions,
+        )?;
+        self.slow_forward.run(&self.slow)?;
+        let said = self.slow_forward.output();
+        let believed = match self.value {
+            Value::Mean => said.f_amin([0_i64].as_slice(), false)?,
+            Value::Quantiles { count, dropped } => {
+                let (sorted, _) = said
+                    .f_transpose(0, 1)?
+                    .f_reshape([said.size()[1], -1])?
+                    .f_sort(1, false)?;
+                sorted.f_narrow(1, 0, (COUNT * (count - dropped)) as i64)?
+            }
+        };
+        Ok(believed.f_add(soft)?.f_mul(discounts)?.f_add(rewards)?)
+    }
+
+    /// A step towards the targets; gives the loss.
+    pub(super) fn step(
+        &mut self,
+        observations: &Tensor,
+        actions: &Tensor,
+        targets: &Tensor,
+        rate: f64,
+    ) -> Result<f64, NnError> {
+        let loss = self.differentiate(observations, actions, targets)?;
+        let _ = self.adam.step(&[rate; COUNT], None)?;
+        Ok(loss)
+    }
+
+    pub(super) fn differentiate(
+        &mut self,
+        observations: &Tensor,
+        actions: &Tensor,
+        targets: &Tensor,
+    ) -> Result<f64, NnError> {
+        fill(&self.forward, self.observation, observations, actions)?;
+        self.forward.run(&self.ensemble)?;
+        let said = self.forward.output();
+        let (loss, delta) = match self.value {
+            Value::Mean => squared(said, targets)?,
+            Value::Quantiles { .. } => quantile_huber(said, targets, &self.levels)?,
+        };
+        self.backward.output().shallow_clone().f_copy_(&delta)?;
+        self.backward
+            .run(&self.ensemble, &self.forward, &mut self.gradient)?;
+        Ok(loss)
+    }
+
+    /// What the critics say of these actions, in the mean over the batch, and its slope by each sample's action,
+    /// `[B, A]`: what the policy climbs. With means that is the lower critic's value, with quantiles the mean of all.
+    pub(super) fn slope(
+        &mut self,
+        observations: &Tensor,
+        actions: &Tensor,
+    ) -> Result<(f64, Tensor), NnError> {
+        fill(&self.forward, self.observation, observations, actions)?;
+        self.forward.run(&self.ensemble)?;
+        let said = self.forward.output();
+        let mut delta = self.backward.output().shallow_clone();
+        let value = match self.value {
+            Value::Mean => {
+                let (lower, critic) = said.f_min_dim(0, true)?;
+                let _ = delta.f_zero_()?;
+                let _ = delta.f_scatter_value_(0, &critic, 1.0)?;
+                lower.f_mean(Kind::Float)?
+            }
+            Value::Quantiles { count, .. } => {
+                let _ = delta.f_fill_(1.0 / (COUNT * count) as f64)?;
+                said.f_mean(Kind::Float)?
+            }
+        };
+        self.backward
+            .run_to_input(&self.ensemble, &self.forward, &self.by_input)?;
+        let width = self.by_input.size()[2] - self.observation as i64;
+        let slope = self
+            .by_input
+            .f_narrow(2, self.observation as i64, width)?
+            .f_sum_dim_intlist([0_i64].as_slice(), false, Kind::Float)?;
+        Ok((value.f_double_value(&[])?, slope))
+    }
+
+    /// The slow copies move towards the critics.
+    pub(super) fn follow(&mut self) -> Result<(), NnError> {
+        self.slow.approach(&self.ensemble, self.tau)
+    }
+
+    pub(super) fn save(&self) -> Result<Vec<u8>, NnError> {
+        let (mean, square, steps) = self.adam.save()?;
+        let state = State {
+            critics: Saved {
+                networks: self.ensemble.save()?,
+                mean,
+                square,
+                steps,
+            },
+            slow: self.slow.save()?,
+        };
+        let mut bytes = Vec::new();
+        state.write(&mut bytes);
+        Ok(bytes)
+    }
+
+    pub(super) fn load(&mut self, mut bytes: &[u8]) -> Result<(), NnError> {
+        let State { critics, slow } = State::read(&mut bytes).ok_or_else(|| unreadable("critics"))?;
+        self.ensemble.load(&critics.networks)?;
+        self.adam.load(&critics.mean, &critics.square, critics.steps)?;
+        self.slow.load(&slow)
+    }
+}
+
+/// Every critic is shown the same.
+fn fill(
+    forward: &Forward,
+    observation: usize,
+    observations: &Tensor,
+    actions: &Tensor,
+) -> Result<(), NnError> {
+    let input = forward.input();
+    let (observation, action) = (observation as i64, actions.size()[1]);
+    input.f_narrow(2, 0, observation)?.f_copy_(observations)?;
+    input.f_narrow(2, observation, action)?.f_copy_(actions)?;
+    Ok(())
+}
+
+/// Half the squared error, in the mean over the batch, summed over the critics; and its gradient by what they said
+/// (`[2, B, 1]`). Targets are `[B, 1]`.
+fn squared(said: &Tensor, targets: &Tensor) -> Result<(f64, Tensor), NnError> {
+    let rows = said.size()[1] as f64;
+    let error = said.f_sub(targets)?;
+    let loss = error.f_square()?.f_sum(Kind::Float)?.f_double_value(&[])? / (2.0 * rows);
+    Ok((loss, error.f_div_scalar(rows)?))
+}
+
+/// The quantile Huber loss (Dabney et al. 2018, equation 10, κ = 1), in the mean over samples, critics, quantiles and
+/// targets; and its gradient by what the critics said (`[2, B, N]`). Targets are `[B, T]`, levels `[N, 1]`.
+fn quantile_huber(said: &Tensor, targets: &Tensor, levels: &Tensor) -> Result<(f64, Tensor), NnError> {
+    let error = targets
+        .f_unsqueeze(1)?
+        .f_unsqueeze(0)?
+        .f_sub(&said.f_unsqueeze(3)?)?;
+    let pairs = error.numel() as f64;
+    // |τ − 1(error < 0)|, of every level and pair.
+    let mut weight = levels.f_sub(&error.f_lt(0.0)?.f_to_kind(Kind::Float)?)?;
+    let _ = weight.f_abs_()?;
+    let clipped = error.f_clamp(-1.0, 1.0)?;
+    let _ = weight.f_mul_(&clipped)?;
+    let delta = weight
+        .f_sum_dim_intlist([3_i64].as_slice(), false, Kind::Float)?
+        .f_div_scalar(-pairs)?;
+    // e²/2 within ±1 and |e| − 1/2 beyond are both c (e − c/2), where c is e clipped.
+    let mut rest = clipped;
+    let _ = rest.f_mul_scalar_(-0.5)?;
+    let _ = rest.f_add_(&error)?;
+    let loss = rest.f_mul_(&weight)?.f_sum(Kind::Float)?.f_double_value(&[])? / pairs;
+    Ok((loss, delta))
+}
