@@ -57,7 +57,11 @@ for branches in 100 1000; do
 done
 
 echo "== simulation: environment steps a second of processor time, beside PyBullet"
-.deps/oracle/bin/python scripts/bench_pybullet.py hopper 2>/dev/null | grep -v '^argv'
+.deps/oracle/bin/python scripts/bench_pybullet.py 2>/dev/null | grep -v '^argv'
+for robot in hopper walker2d half-cheetah ant; do
+    cargo bench --quiet --profile release -p provenir-sim --bench lanes -- "$robot"
+done
+cargo bench --quiet --profile release -p provenir-sim --bench memory
 
 echo "== inference"
 cargo bench --quiet --profile release -p provenir-policy --bench inference -- --quick 2>/dev/null | grep -E 'time:|thrpt:|^[a-z]'

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Environment steps per second of processor time: ours and PyBullet's, in interleaved rounds.
 
-    bench_pybullet.py [hopper] [--rounds 3] [--steps 20000]
+    bench_pybullet.py [hopper walker2d half-cheetah ant] [--rounds 5] [--steps 10000]
 
 Both take uniform actions and reset where an episode ends. What it needs is said in `pybullet_reference.py`.
 """
@@ -31,25 +31,33 @@ def pybullet_rate(environment, steps, generator):
 
 
 def our_rate(name, steps):
-    command = ["cargo", "bench", "--quiet", "-p", "provenir-sim", "--bench", "steps", "--", name, str(steps)]
+    command = ["cargo", "bench", "--quiet", "--profile", "release", "-p", "provenir-sim", "--bench", "steps", "--", name, str(steps)]
     return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def compare(name, rounds, steps):
+    generator = np.random.default_rng(0)
+    environment = make(name, 0)
+    ours, theirs = [], []
+    for _ in range(rounds):
+        ours.append(our_rate(name, 4 * steps))
+        theirs.append(pybullet_rate(environment, steps, generator))
+    ours, theirs = statistics.median(ours), statistics.median(theirs)
+    print(f"{name}: {ours:.0f} steps per processor second, PyBullet {theirs:.0f}: {ours / theirs:.1f} times", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("environment", nargs="?", default="hopper", choices=ENVIRONMENTS)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=20_000)
+    # argparse holds an empty list against the choices.
+    parser.add_argument("environments", nargs="*", metavar="environment", help=", ".join(ENVIRONMENTS))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=10_000)
     arguments = parser.parse_args()
-
-    generator = np.random.default_rng(0)
-    environment = make(arguments.environment, 0)
-    ours, theirs = [], []
-    for _ in range(arguments.rounds):
-        ours.append(our_rate(arguments.environment, 2 * arguments.steps))
-        theirs.append(pybullet_rate(environment, arguments.steps, generator))
-    ours, theirs = statistics.median(ours), statistics.median(theirs)
-    print(f"{arguments.environment}: {ours:.0f} steps per processor second, PyBullet {theirs:.0f}: {ours / theirs:.1f} times")
+    unknown = set(arguments.environments) - set(ENVIRONMENTS)
+    if unknown:
+        parser.error(f"no such environment: {', '.join(sorted(unknown))}")
+    for name in arguments.environments or ENVIRONMENTS:
+        compare(name, arguments.rounds, arguments.steps)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,23 @@
 #!/usr/bin/env bash
-# Compares the simulator live with PyBullet 3.2.7: observations (float32 bits), rewards (float64 bits), `done`, raw joint
-# states; several seeds, resets, out-of-range actions. Any difference fails.
+# Compares the simulator live with PyBullet 3.2.7, all four robots: raw joint states (float64 bits), observations (float32
+# bits), rewards (float64 bits), `done`; 12,000 steps each in 24 episodes, resets out of whatever state the one before ended
+# in, actions within and beyond ±1. Any difference fails.
+#
+#   scripts/oracle.sh             all robots
+#   scripts/oracle.sh ant         one of them
 set -euo pipefail
 cd "$(dirname "$0")/.."
 recordings=$(mktemp -d)
 trap 'rm -rf "$recordings"' EXIT
-for environment in hopper; do
+[ $# -gt 0 ] || set -- hopper walker2d half-cheetah ant
+for environment; do
     for seed in 1 2 3; do
+        recording=$recordings/$environment-$seed.csv
         echo "oracle: $environment, seed $seed: 8 episodes of 500 steps"
-        .deps/oracle/bin/python scripts/record_pybullet.py "$environment" "$recordings/$environment-$seed.csv" --episodes 8 --steps 500 --seed "$seed"
-        cargo run --release --quiet -p provenir-sim --example compare_pybullet -- "$environment" "$recordings/$environment-$seed.csv"
+        # PyBullet greets on the standard output.
+        .deps/oracle/bin/python scripts/record_pybullet.py "$environment" "$recording" \
+            --episodes 8 --steps 500 --joint-steps 500 --seed "$seed" >/dev/null
+        cargo run --release --quiet -p provenir-sim --example compare_pybullet -- "$environment" "$recording"
+        rm "$recording"
     done
 done

@@ -2,15 +2,16 @@
 """Records trajectories of PyBullet 3.2.7's locomotion environments as CSV.
 
     record_pybullet.py hopper stages/sim/tests/fixtures/hopper.csv
+    record_pybullet.py ant stages/sim/tests/fixtures/ant.csv --steps 50
     record_pybullet.py hopper long.csv --episodes 20 --steps 1000 --seed 7
 
-The first line makes the fixture of the tests; `cargo run --release -p provenir-sim --example compare_pybullet -- long.csv`
+The first line makes Hopper's fixture of the tests, the second one of those of the others; `cargo run --release -p provenir-sim --example compare_pybullet -- long.csv`
 compares any other recording. What it needs is said in `pybullet_reference.py`.
 
 One row a step: what was done and what came of it, stepping on past the ends of episodes; step 0 is the reset. Episodes follow
 each other in one environment object. Actions are single precision and cycle through uniform ±1, sinusoids, uniform ±2 (out
 of range) and uniform ±0.3. Numbers are written so that they read back to the bit. Joint positions and velocities (`q4`:
-of link 4) are given up to step 10.
+of link 4) are given up to step 10, or to the step that `--joint-steps` says.
 """
 
 import argparse
@@ -19,8 +20,6 @@ import csv
 import numpy as np
 
 from pybullet_reference import ENVIRONMENTS, make
-
-JOINT_STEPS = 10
 
 
 def actions(episode, steps, width, generator):
@@ -40,6 +39,7 @@ def main():
     parser.add_argument("--episodes", type=int, default=4)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--joint-steps", type=int, default=10)
     arguments = parser.parse_args()
 
     generator = np.random.default_rng(arguments.seed)
@@ -62,7 +62,7 @@ def main():
 
         def row(episode, step, action, observation, reward, terminated):
             joints = [""] * (2 * len(moving))
-            if step <= JOINT_STEPS:
+            if step <= arguments.joint_steps:
                 states = [client.getJointState(robot, i) for i in moving]
                 joints = [repr(state[part]) for part in (0, 1) for state in states]
             assert observation.dtype == np.float32

@@ -53,6 +53,7 @@ unsafe extern "C" {
         position: *mut [f64; 3],
         rotation: *mut [f64; 4],
     );
+    pub(crate) fn provenir_bullet_poses(world: *const RawWorld, out: *mut [f64; 7]);
     pub(crate) fn provenir_bullet_velocity(world: *const RawWorld, link: i32, out: *mut [f64; 3]);
     pub(crate) fn provenir_bullet_contacts(world: *const RawWorld, touching: *mut u8);
 }

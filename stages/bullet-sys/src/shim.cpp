@@ -322,6 +322,16 @@ void provenir_bullet_pose(const World *world, int32_t link, double *position, do
     rotation[3] = quaternion.w();
 }
 
+// Poses as they are now, from the joint transforms, which a step leaves current; seven numbers a body, the base first.
+void provenir_bullet_poses(const World *world, double *out) noexcept {
+    for (int i = -1; i < world->robot->getNumLinks(); ++i, out += 7) {
+        btQuaternion rotation;
+        world->robot->localFrameToWorld(i, btMatrix3x3::getIdentity()).getRotation(rotation);
+        store(world->robot->localPosToWorld(i, btVector3(0, 0, 0)), out);
+        for (int axis = 0; axis < 4; ++axis) out[3 + axis] = rotation[axis];
+    }
+}
+
 void provenir_bullet_velocity(const World *world, int32_t link, double *out) noexcept {
     if (link < 0) {
         store(world->robot->getBaseVel(), out);

@@ -44,6 +44,28 @@ pub struct Pose {
     pub rotation: [f64; 4],
 }
 
+impl Pose {
+    /// A point of the body, given relative to its centre of mass, in the world.
+    pub fn place(&self, point: [f64; 3]) -> [f64; 3] {
+        // p + 2 v × (v × p + s p) for a unit quaternion of vector v and scalar s.
+        let [vector @ .., scalar] = self.rotation;
+        let inner = cross(vector, point);
+        let outer = cross(
+            vector,
+            std::array::from_fn(|axis| inner[axis] + scalar * point[axis]),
+        );
+        std::array::from_fn(|axis| self.position[axis] + point[axis] + 2.0 * outer[axis])
+    }
+}
+
+fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
+    ]
+}
+
 impl World {
     /// A world that holds the ground and this robot, all joints at zero and at rest.
     pub fn new(robot: &Robot) -> Result<Self, InvalidRobot> {
@@ -111,6 +133,20 @@ impl World {
             );
         }
         pose
+    }
+
+    /// Poses of the base and then of every link, all as they are now.
+    ///
+    /// For looking at: PyBullet's tasks are made of what [`World::pose`] gives.
+    pub fn poses(&self) -> Vec<Pose> {
+        let mut flat = vec![[0.0; 7]; self.links + 1];
+        // SAFETY: the shim writes seven numbers for the base and for each link.
+        unsafe { ffi::provenir_bullet_poses(self.raw.as_ptr(), flat.as_mut_ptr()) }
+        let pose = |[x, y, z, i, j, k, w]: [f64; 7]| Pose {
+            position: [x, y, z],
+            rotation: [i, j, k, w],
+        };
+        flat.into_iter().map(pose).collect()
     }
 
     /// Linear velocity of a body's centre of mass, m/s in world axes; that of a link is turned there by its cached pose.

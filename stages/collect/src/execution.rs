@@ -58,10 +58,8 @@ fn record(
     };
     // A cell occupies one core; cells are what runs in parallel.
     let rollouts = Rollouts {
-        task,
-        time_feature: policy.about().time_feature,
-        threads: 1,
         record: true,
+        ..Rollouts::of(task, policy)
     };
     let seeds = Stream::new(parameters.seed, "collect");
     let actor = policy.actor();

@@ -1,7 +1,7 @@
 use provenir_execution::{Context, Failure, Inputs};
 use provenir_kinds::collect::{Activation, CollectParameters};
 use provenir_policy::{Policy, PolicyError, PolicySet};
-use provenir_sim::Task;
+use provenir_sim::{Misfit, Task};
 use provenir_stable_baselines::Agent;
 use provenir_table::{Table, parse};
 
@@ -67,41 +67,22 @@ fn agent(parameters: &CollectParameters, context: &Context<'_>) -> Result<Policy
     })
 }
 
+/// [`Task::fits`], with what to do next.
 fn fit(policy: &Policy, parameters: &CollectParameters, task: &Task) -> Result<(), Failure> {
-    let (name, about) = (task.name(), policy.about());
-    if about.environment != name {
-        return Err(Failure::stage(format!(
-            "the expert acts in `{}`, not in `{name}`",
-            about.environment
-        )));
-    }
-    let (plain, found) = (task.observation_width(), policy.observation_width());
-    let expected = plain + usize::from(about.time_feature);
-    if found != expected {
-        let with = if about.time_feature {
-            ", the time feature included"
-        } else {
-            ""
+    task.fits(policy).map_err(|misfit| {
+        let help = match &misfit {
+            Misfit::Observation { found, expected, .. }
+                if from_archive(parameters) && found.abs_diff(*expected) == 1 =>
+            {
+                if parameters.time_feature {
+                    "this expert seems to read no time feature: leave `time_feature` out".to_owned()
+                } else {
+                    "the one more may be the time feature of RL Zoo's `TimeFeatureWrapper`: set `time_feature = true`"
+                        .to_owned()
+                }
+            }
+            _ => format!("was the expert trained in `{}`?", task.name()),
         };
-        let failure = Failure::stage(format!(
-            "the expert reads {found} numbers; an observation of `{name}` has {expected}{with}"
-        ));
-        let help = if !from_archive(parameters) || found.abs_diff(expected) != 1 {
-            format!("was the expert trained in `{name}`?")
-        } else if about.time_feature {
-            "this expert seems to read no time feature: leave `time_feature` out".to_owned()
-        } else {
-            "the one more may be the time feature of RL Zoo's `TimeFeatureWrapper`: set `time_feature = true`"
-                .to_owned()
-        };
-        return Err(failure.help(help));
-    }
-    if policy.action_width() != task.action_width() {
-        return Err(Failure::stage(format!(
-            "the expert gives {} numbers; an action of `{name}` has {}",
-            policy.action_width(),
-            task.action_width()
-        )));
-    }
-    Ok(())
+        Failure::stage(format!("the expert does not fit: {misfit}")).help(help)
+    })
 }

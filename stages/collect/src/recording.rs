@@ -151,6 +151,7 @@ mod tests {
         Episode {
             seed: 0,
             total_reward: steps().map(|step| f64::from(step) + 1.0).sum(),
+            discounted_reward: 0.0,
             length,
             terminated,
             truncated: !terminated,

@@ -208,17 +208,18 @@ fn an_expert_that_does_not_fit_is_refused_with_both_numbers() {
     let refusal = |expert: Policy| told(collect(&expert, &parameters(Some(10), None)).unwrap_err());
     assert_eq!(
         refusal(policy(15, 3, about("ant"))).0,
-        "the expert acts in `ant`, not in `hopper`"
+        "the expert does not fit: the policy was made for the environment `ant`, not for `hopper`"
     );
     let (message, help) = refusal(policy(22, 3, about("hopper")));
     assert_eq!(
         message,
-        "the expert reads 22 numbers; an observation of `hopper` has 15"
+        "the expert does not fit: the policy sees 22 numbers without the time feature; an observation of `hopper` \
+         alone has 15"
     );
     assert_eq!(help, "was the expert trained in `hopper`?");
     assert_eq!(
         refusal(policy(15, 6, about("hopper"))).0,
-        "the expert gives 6 numbers; an action of `hopper` has 3"
+        "the expert does not fit: the policy gives actions of 6 components; `hopper` takes 3"
     );
 }
 
@@ -271,7 +272,8 @@ fn an_archive_off_by_one_is_told_of_the_time_feature() {
     let (message, help) = told(collect_files(&plain, &files).unwrap_err());
     assert_eq!(
         message,
-        "the expert reads 16 numbers; an observation of `hopper` has 15"
+        "the expert does not fit: the policy sees 16 numbers without the time feature; an observation of `hopper` \
+         alone has 15"
     );
     assert!(help.ends_with("set `time_feature = true`"), "{help}");
 }

@@ -6,9 +6,10 @@ use provenir_kinds::evaluate::{Evaluate, EvaluateParameters};
 use provenir_policy::{Policy, PolicyError, PolicySet};
 use provenir_random::Stream;
 use provenir_sim::{Episode, Rollouts, SimError, Task};
-use provenir_table::{Table, TableBuilder, TableError};
 
 use crate::Summary;
+use crate::expert;
+use crate::tables::{Evaluated, Results};
 
 /// Rolls every checkpoint of a policy out.
 pub struct EvaluateExecution;
@@ -32,13 +33,21 @@ impl Execution for EvaluateExecution {
             Failure::stage(misfit.to_string())
                 .help("`env` must name the environment whose demonstrations the policy was made from")
         })?;
+        let expert = match inputs.optional("expert") {
+            Some(table) => Some(expert::mean_return(table, task)?),
+            None => None,
+        };
+        let rollouts = Rollouts {
+            discount: parameters.discount,
+            ..Rollouts::of(task, policies.last())
+        };
         let seeds = trial_seeds(parameters.seed, parameters.trials);
         let count = policies.checkpoints().len();
-        let mut results = Vec::with_capacity(count);
+        let mut checkpoints = Vec::with_capacity(count);
         for (index, (number, policy)) in policies.checkpoints().iter().enumerate() {
             let before = (index * seeds.len()) as u64;
             let total = (count * seeds.len()) as u64;
-            let episodes = roll_out(task, policy, &seeds, context, before, total)
+            let episodes = roll_out(&rollouts, policy, &seeds, context, before, total)
                 .map_err(|failure| failure_of(*number, failure))?;
             let returns: Vec<f64> = episodes.iter().map(|episode| episode.total_reward).collect();
             let bootstrap = Stream::new(parameters.seed, "bootstrap").child("checkpoint", u64::from(*number));
@@ -49,28 +58,26 @@ impl Execution for EvaluateExecution {
                 summary.std,
                 returns.len()
             ));
-            results.push(Evaluated {
+            checkpoints.push(Evaluated {
                 number: *number,
                 episodes,
                 summary,
             });
         }
         let about = policies.last().about();
-        let about = [
-            ("environment", about.environment.as_str()),
-            ("method", about.method.as_str()),
-        ];
+        let results = Results {
+            checkpoints,
+            expert,
+            about: [
+                ("environment", about.environment.clone()),
+                ("method", about.method.clone()),
+                ("discount", parameters.discount.to_string()),
+            ],
+        };
         Ok(Outputs::new()
-            .table("trials", trials(&results, about)?)
-            .table("summary", summary(&results, about)?))
+            .table("trials", results.trials()?)
+            .table("summary", results.summary()?))
     }
-}
-
-/// A checkpoint's results.
-struct Evaluated {
-    number: u32,
-    episodes: Vec<Episode>,
-    summary: Summary,
 }
 
 /// What a rollout may fail with.
@@ -86,7 +93,7 @@ fn trial_seeds(seed: u64, trials: u32) -> Vec<u64> {
 }
 
 fn roll_out(
-    task: &Task,
+    rollouts: &Rollouts<'_>,
     policy: &Policy,
     seeds: &[u64],
     context: &Context<'_>,
@@ -103,7 +110,7 @@ fn roll_out(
         context.check_cancelled().is_ok()
     };
     // One thread: cells run side by side, each on the core that it declares.
-    Rollouts::of(task, policy)
+    rollouts
         .run_policy(policy, seeds, go_on)
         .map_err(|error| match context.check_cancelled() {
             Err(cancelled) if error == SimError::Stopped => Trouble::Cancelled(cancelled),
@@ -116,74 +123,4 @@ fn failure_of(checkpoint: u32, trouble: Trouble) -> Failure {
         Trouble::Cancelled(failure) => failure,
         Trouble::Simulation(error) => Failure::stage(format!("checkpoint {checkpoint}: {error}")),
     }
-}
-
-fn trials(results: &[Evaluated], about: [(&str, &str); 2]) -> Result<Table, TableError> {
-    fn column<T>(results: &[Evaluated], value: impl Fn(&Episode) -> T) -> Vec<T> {
-        results
-            .iter()
-            .flat_map(|result| result.episodes.iter().map(&value))
-            .collect()
-    }
-    let numbers = results
-        .iter()
-        .flat_map(|result| result.episodes.iter().map(|_| result.number));
-    let trials = results.iter().flat_map(|result| 0..result.episodes.len() as u32);
-    with_metadata(about)
-        .u32("checkpoint", numbers.collect())
-        .u32("trial", trials.collect())
-        .f64("return", column(results, |episode| episode.total_reward))
-        .u32("length", column(results, |episode| episode.length))
-        .unit("steps")
-        .bool("terminated", column(results, |episode| episode.terminated))
-        .bool("truncated", column(results, |episode| episode.truncated))
-        .build()
-}
-
-fn summary(results: &[Evaluated], about: [(&str, &str); 2]) -> Result<Table, TableError> {
-    let column = |value: fn(&Summary) -> f64| results.iter().map(|result| value(&result.summary)).collect();
-    let mean_length = |result: &Evaluated| {
-        let steps: u64 = result
-            .episodes
-            .iter()
-            .map(|episode| u64::from(episode.length))
-            .sum();
-        steps as f64 / result.episodes.len() as f64
-    };
-    let falls = |result: &Evaluated| {
-        result
-            .episodes
-            .iter()
-            .map(|episode| u32::from(episode.terminated))
-            .sum()
-    };
-    with_metadata(about)
-        .u32("checkpoint", results.iter().map(|result| result.number).collect())
-        .u32(
-            "trials",
-            results
-                .iter()
-                .map(|result| result.episodes.len() as u32)
-                .collect(),
-        )
-        .f64("mean", column(|summary| summary.mean))
-        .f64("std", column(|summary| summary.std))
-        .f64("median", column(|summary| summary.median))
-        .f64("iqm", column(|summary| summary.iqm))
-        .f64("ci_low", column(|summary| summary.interval.0))
-        .f64("ci_high", column(|summary| summary.interval.1))
-        .f64("min", column(|summary| summary.min))
-        .f64("max", column(|summary| summary.max))
-        .f64("length", results.iter().map(mean_length).collect())
-        .unit("steps")
-        .u32("early_falls", results.iter().map(falls).collect())
-        .build()
-}
-
-fn with_metadata(about: [(&str, &str); 2]) -> TableBuilder {
-    about
-        .into_iter()
-        .fold(TableBuilder::new(), |builder, (key, value)| {
-            builder.metadata(key, value)
-        })
 }

@@ -21,10 +21,18 @@ pub struct EvaluateParameters {
     /// Seed of the initial states: the same for every policy that is evaluated with it.
     #[serde(default)]
     pub seed: u64,
+    /// γ of the discounted returns.
+    #[serde(default = "default_discount")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub discount: f64,
 }
 
 fn default_trials() -> u32 {
     20
+}
+
+fn default_discount() -> f64 {
+    0.99
 }
 
 impl Parameters for EvaluateParameters {}
@@ -37,9 +45,10 @@ impl Kind for Evaluate {
     const NAME: &'static str = "evaluate";
     const SUMMARY: &'static str = "Rolls policies out in the simulator and summarises their returns.";
     const REVISIONS: &'static [Revision] = &[
+        // 2: discounted returns, shares of the expert's, the interval of the interquartile mean.
         Revision {
             part: "evaluate",
-            number: 1,
+            number: 2,
         },
         SIM,
         POLICY,
@@ -49,13 +58,26 @@ impl Kind for Evaluate {
     const DETERMINISM: Determinism = Determinism::Platform;
 
     fn inputs() -> Vec<InputPort> {
-        vec![InputPort {
-            name: "policy",
-            doc: "A policy, with any number of checkpoints.",
-            arity: Arity::One,
-            required: true,
-            content: tables::policy(),
-        }]
+        vec![
+            InputPort {
+                name: "policy",
+                doc: "A policy, with any number of checkpoints.",
+                arity: Arity::One,
+                required: true,
+                content: tables::policy(),
+            },
+            InputPort {
+                name: "expert",
+                doc: "Episodes of the expert (`collect`) or its trials (`evaluate`), to whose mean return `share` relates.",
+                arity: Arity::One,
+                required: false,
+                content: Content::Table(TableSchema::new(vec![
+                    Column::new("return", ColumnType::Float64),
+                    Column::new("length", ColumnType::UInt32).unit("steps"),
+                    Column::new("truncated", ColumnType::Bool),
+                ])),
+            },
+        ]
     }
 
     fn outputs() -> Vec<OutputPort> {
@@ -63,7 +85,7 @@ impl Kind for Evaluate {
         vec![
             OutputPort {
                 name: "trials",
-                doc: "One row per checkpoint and episode: the raw returns.",
+                doc: "One row per checkpoint and episode: the raw returns, discounted ones, and shares of the expert's mean.",
                 content: Content::Table(TableSchema::new(vec![
                     Column::new("checkpoint", ColumnType::UInt32),
                     Column::new("trial", ColumnType::UInt32),
@@ -71,12 +93,14 @@ impl Kind for Evaluate {
                     Column::new("length", ColumnType::UInt32).unit("steps"),
                     Column::new("terminated", ColumnType::Bool),
                     Column::new("truncated", ColumnType::Bool),
+                    float("discounted_return"),
+                    float("share").nullable(),
                 ])),
                 volatile: false,
             },
             OutputPort {
                 name: "summary",
-                doc: "One row per checkpoint.",
+                doc: "One row per checkpoint: 95 % bootstrap intervals of the mean and of the interquartile mean among others.",
                 content: Content::Table(TableSchema::new(vec![
                     Column::new("checkpoint", ColumnType::UInt32),
                     Column::new("trials", ColumnType::UInt32),
@@ -90,6 +114,10 @@ impl Kind for Evaluate {
                     float("max"),
                     float("length").unit("steps"),
                     Column::new("early_falls", ColumnType::UInt32),
+                    float("iqm_low"),
+                    float("iqm_high"),
+                    float("discounted_mean"),
+                    float("share").nullable(),
                 ])),
                 volatile: false,
             },

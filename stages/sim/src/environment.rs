@@ -1,7 +1,8 @@
-use provenir_bullet_sys::{Body, STEP, World};
+use provenir_bullet_sys::{Body, Pose, STEP, World};
 use provenir_random::Stream;
 use thiserror::Error;
 
+use crate::capsule::Capsule;
 use crate::numpy::{euler, mean};
 use crate::task::Task;
 
@@ -39,6 +40,9 @@ pub enum SimError {
         /// Its value.
         value: f32,
     },
+    /// The operating system gave no threads.
+    #[error("no threads to step environments with: {0}")]
+    Threads(String),
     /// The caller of [`crate::Rollouts::run`] asked to stop.
     #[error("the rollout was stopped")]
     Stopped,
@@ -73,6 +77,8 @@ pub struct Environment {
     steps: u32,
     initial_height: f64,
     potential: f64,
+    /// Whether the world's state has been finite since it was made.
+    finite: bool,
     /// Contact flags of the feet after the last step, 0 or 1.
     contacts: Vec<f32>,
     observation: Vec<f32>,
@@ -112,6 +118,7 @@ impl Environment {
             steps: 0,
             initial_height: 0.0,
             potential: 0.0,
+            finite: true,
             contacts: vec![0.0; task.feet.len()],
             observation: Vec::with_capacity(task.observation_width() + usize::from(time_feature)),
             scratch: Scratch {
@@ -149,11 +156,16 @@ impl Environment {
         for (actuator, angle) in self.task.actuators.iter().zip(angles) {
             self.scratch.q[actuator.link] = *angle;
         }
+        if !self.finite {
+            // Bullet disables colliders that are nowhere, and its tree of boxes does not recover: no reset would mend it.
+            self.world = World::new(&self.task.robot).expect("it was one before");
+        }
         self.world.reset(&self.scratch.q);
         self.steps = 0;
         self.contacts.fill(0.0);
         self.initial_height = self.world.pose(self.task.torso).position[2];
         self.potential = self.observe().potential;
+        self.finite = self.is_finite();
         &self.observation
     }
 
@@ -162,6 +174,11 @@ impl Environment {
     /// An episode may be stepped on after its end; the physics simply goes on.
     pub fn step(&mut self, action: &[f32]) -> Result<Step, SimError> {
         self.check(action)?;
+        Ok(self.advance(action))
+    }
+
+    /// [`Environment::step`] for an action that [`Environment::check`] has passed.
+    pub(crate) fn advance(&mut self, action: &[f32]) -> Step {
         for (actuator, value) in self.task.actuators.iter().zip(action) {
             self.scratch.torques[actuator.link] = actuator.torque * f64::from(value.clamp(-1.0, 1.0));
         }
@@ -179,12 +196,13 @@ impl Environment {
             + self.electricity(action)
             + JOINTS_AT_LIMIT_COST * observed.joints_at_limit as f64;
         let fallen = !alive && self.task.falls_end_episodes;
+        self.finite &= self.is_finite();
         let terminated = fallen || self.observation.iter().any(|value| !value.is_finite());
-        Ok(Step {
+        Step {
             reward,
             terminated,
             truncated: self.steps >= EPISODE_STEPS && !terminated,
-        })
+        }
     }
 
     /// The current observation.
@@ -212,7 +230,27 @@ impl Environment {
         (&self.scratch.q, &self.scratch.qdot)
     }
 
-    fn check(&self, action: &[f32]) -> Result<(), SimError> {
+    /// Where the robot's bodies are now: the base, then its links in Bullet's order, each at its centre of mass.
+    pub fn poses(&self) -> Vec<Pose> {
+        self.world.poses()
+    }
+
+    /// The robot as it is to be drawn: its collision shapes where they are now.
+    pub fn capsules(&self) -> Vec<Capsule> {
+        let poses = self.poses();
+        let placed = |capsule: Capsule| capsule.placed(&poses[capsule.body]);
+        self.task.capsules().into_iter().map(placed).collect()
+    }
+
+    /// Where the torso is now.
+    pub fn torso(&self) -> Pose {
+        self.poses()[match self.task.torso {
+            Body::Base => 0,
+            Body::Link(link) => link + 1,
+        }]
+    }
+
+    pub(crate) fn check(&self, action: &[f32]) -> Result<(), SimError> {
         if action.len() != self.action_width() {
             return Err(SimError::ActionWidth {
                 task: self.task.name().to_owned(),
@@ -294,6 +332,12 @@ impl Environment {
             potential: -dx.mul_add(dx, dy * dy).sqrt() / STEP,
             joints_at_limit,
         }
+    }
+
+    fn is_finite(&self) -> bool {
+        let Scratch { q, qdot, .. } = &self.scratch;
+        let observed = self.observation.iter().all(|value| value.is_finite());
+        observed && self.potential.is_finite() && q.iter().chain(qdot).all(|value| value.is_finite())
     }
 
     fn is_alive(&self, pitch: f64) -> bool {

@@ -78,12 +78,13 @@ impl Task {
 }
 
 impl<'a> Rollouts<'a> {
-    /// Rollouts of a policy that [`Task::fits`] accepts, on one thread, without recording.
+    /// Rollouts of a policy that [`Task::fits`] accepts, on one thread, without discount and recording.
     pub fn of(task: &'a Task, policy: &Policy) -> Self {
         Self {
             task,
             time_feature: policy.about().time_feature,
             threads: 1,
+            discount: 1.0,
             record: false,
         }
     }
@@ -147,6 +148,27 @@ mod tests {
             misfit(&policy("hopper", false, 15, 6)),
             "the policy gives actions of 6 components; `hopper` takes 3"
         );
+    }
+
+    #[test]
+    fn in_every_task_the_time_feature_is_part_of_what_a_policy_sees() {
+        for (name, width, actions) in [
+            ("hopper", 15, 3),
+            ("walker2d", 22, 6),
+            ("half-cheetah", 26, 6),
+            ("ant", 28, 8),
+        ] {
+            let task = Task::named(name).unwrap();
+            for time_feature in [false, true] {
+                let expected = width + usize::from(time_feature);
+                assert_eq!(task.fits(&policy(name, time_feature, expected, actions)), Ok(()));
+                for found in [expected - 1, expected + 1] {
+                    let misfit = task.fits(&policy(name, time_feature, found, actions));
+                    let message = misfit.unwrap_err().to_string();
+                    assert!(message.contains("the time feature"), "{name}: {message}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::environment::{Environment, SimError, Step};
+use crate::environment::{SimError, Step};
+use crate::lanes::{LaneError, Lanes};
 use crate::task::Task;
 
 /// The most episodes that a thread runs side by side: enough rows for one pass over the weights of a network to be worth
@@ -16,6 +17,8 @@ pub struct Rollouts<'a> {
     pub time_feature: bool,
     /// How many threads share the episodes; at least 1 is used.
     pub threads: usize,
+    /// γ of the discounted returns.
+    pub discount: f64,
     /// Whether episodes keep their transitions.
     pub record: bool,
 }
@@ -27,6 +30,8 @@ pub struct Episode {
     pub seed: u64,
     /// The return: rewards added in order.
     pub total_reward: f64,
+    /// The discounted return: Σ γᵗ rₜ, added in order.
+    pub discounted_reward: f64,
     /// Steps.
     pub length: u32,
     /// It ended in a fall.
@@ -106,50 +111,44 @@ impl Rollouts<'_> {
         actor: &mut impl FnMut(&[f32], &mut [f32]),
         go_on: impl Fn(usize) -> bool,
     ) -> Result<Vec<(usize, Episode)>, (usize, SimError)> {
-        let mut lanes = Vec::with_capacity(shared.lanes);
-        while lanes.len() < shared.lanes
-            && let Some((index, seed)) = shared.take()
-        {
-            lanes.push(Lane::new(
-                Environment::new(self.task, self.time_feature),
-                index,
-                seed,
-                self.record,
-            ));
+        let mut running: Vec<_> = std::iter::from_fn(|| shared.take())
+            .take(shared.lanes)
+            .map(|(index, seed)| Running::begin(index, seed, self.record))
+            .collect();
+        let mut lanes = Lanes::new(self.task, self.time_feature, running.len());
+        for (lane, running) in running.iter().enumerate() {
+            lanes.reset(lane, running.episode.seed);
         }
-        let Some(first) = lanes.first() else {
-            return Ok(Vec::new());
-        };
-        let (width, action_width) = (
-            first.environment.observation_width(),
-            first.environment.action_width(),
-        );
-        let mut observations = Vec::with_capacity(lanes.len() * width);
-        let mut actions = vec![0.0; lanes.len() * action_width];
+        let width = lanes.action_width();
+        let mut actions = vec![0.0; lanes.len() * width];
         let mut finished = Vec::new();
         while !lanes.is_empty() {
-            observations.clear();
-            for lane in &lanes {
-                observations.extend(lane.environment.observation());
+            actions.truncate(lanes.len() * width);
+            actor(lanes.observations(), &mut actions);
+            for (lane, running) in running.iter_mut().enumerate() {
+                running.note(lanes.observation(lane), &actions[lane * width..][..width]);
             }
-            actions.truncate(lanes.len() * action_width);
-            actor(&observations, &mut actions);
-            for (lane, action) in lanes.iter_mut().zip(actions.chunks_exact(action_width)) {
-                if let Err(error) = lane.step(action) {
-                    shared.failed.store(true, Ordering::Relaxed);
-                    return Err((lane.index, error));
-                }
+            let steps = lanes.step(&actions).map_err(|LaneError { lane, error }| {
+                shared.failed.store(true, Ordering::Relaxed);
+                (running[lane].index, error)
+            })?;
+            for (running, step) in running.iter_mut().zip(steps) {
+                running.take(step, self.discount);
             }
             // Backwards, so that removal moves only lanes that were already looked at.
-            for number in (0..lanes.len()).rev() {
-                if !lanes[number].last {
+            for lane in (0..lanes.len()).rev() {
+                if !running[lane].last {
                     continue;
                 }
                 shared.finished.fetch_add(1, Ordering::Relaxed);
-                finished.push(match shared.take() {
-                    Some((index, seed)) => lanes[number].begin(index, seed),
-                    None => lanes.swap_remove(number).into_episode(),
-                });
+                let ended = if let Some((index, seed)) = shared.take() {
+                    lanes.reset(lane, seed);
+                    std::mem::replace(&mut running[lane], Running::begin(index, seed, self.record))
+                } else {
+                    lanes.swap_remove(lane);
+                    running.swap_remove(lane)
+                };
+                finished.push((ended.index, ended.episode));
             }
             if shared.failed.load(Ordering::Relaxed) || !go_on(shared.finished.load(Ordering::Relaxed)) {
                 return Err((usize::MAX, SimError::Stopped));
@@ -175,72 +174,53 @@ impl Shared<'_> {
     }
 }
 
-/// An environment and the episode that runs in it.
-struct Lane {
-    environment: Environment,
+/// The episode that runs in a lane.
+struct Running {
     index: usize,
     episode: Episode,
+    /// γ to the number of steps so far.
+    weight: f64,
     last: bool,
 }
 
-impl Lane {
-    fn new(mut environment: Environment, index: usize, seed: u64, record: bool) -> Self {
-        environment.reset(seed);
-        Self {
-            environment,
-            index,
-            episode: Episode::begin(seed, record),
-            last: false,
-        }
-    }
-
-    /// Begins another episode and gives back the one that ended.
-    fn begin(&mut self, index: usize, seed: u64) -> (usize, Episode) {
-        self.environment.reset(seed);
-        self.last = false;
-        let next = Episode::begin(seed, self.episode.transitions.is_some());
-        (
-            std::mem::replace(&mut self.index, index),
-            std::mem::replace(&mut self.episode, next),
-        )
-    }
-
-    fn into_episode(self) -> (usize, Episode) {
-        (self.index, self.episode)
-    }
-
-    fn step(&mut self, action: &[f32]) -> Result<(), SimError> {
-        if let Some(transitions) = &mut self.episode.transitions {
-            transitions.observations.extend(self.environment.observation());
-            transitions.actions.extend(action);
-        }
-        let step = self.environment.step(action)?;
-        let Step {
-            reward,
-            terminated,
-            truncated,
-        } = step;
-        if let Some(transitions) = &mut self.episode.transitions {
-            transitions.rewards.push(reward);
-        }
-        self.episode.total_reward += reward;
-        self.episode.length += 1;
-        self.episode.terminated = terminated;
-        self.episode.truncated = truncated;
-        self.last = step.is_last();
-        Ok(())
-    }
-}
-
-impl Episode {
-    fn begin(seed: u64, record: bool) -> Self {
-        Self {
+impl Running {
+    fn begin(index: usize, seed: u64, record: bool) -> Self {
+        let episode = Episode {
             seed,
             total_reward: 0.0,
+            discounted_reward: 0.0,
             length: 0,
             terminated: false,
             truncated: false,
             transitions: record.then(Transitions::default),
+        };
+        Self {
+            index,
+            episode,
+            weight: 1.0,
+            last: false,
         }
+    }
+
+    /// Where transitions are recorded: what the actor saw and chose.
+    fn note(&mut self, observation: &[f32], action: &[f32]) {
+        if let Some(transitions) = &mut self.episode.transitions {
+            transitions.observations.extend(observation);
+            transitions.actions.extend(action);
+        }
+    }
+
+    /// What came of it.
+    fn take(&mut self, step: &Step, discount: f64) {
+        if let Some(transitions) = &mut self.episode.transitions {
+            transitions.rewards.push(step.reward);
+        }
+        self.episode.total_reward += step.reward;
+        self.episode.discounted_reward += self.weight * step.reward;
+        self.weight *= discount;
+        self.episode.length += 1;
+        self.episode.terminated = step.terminated;
+        self.episode.truncated = step.truncated;
+        self.last = step.is_last();
     }
 }

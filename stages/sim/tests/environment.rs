@@ -1,7 +1,7 @@
 //! Episodes and rollouts: what they may depend on and what not.
 
 use proptest::prelude::*;
-use provenir_sim::{EPISODE_STEPS, Environment, Episode, Rollouts, SimError, Step, Task};
+use provenir_sim::{EPISODE_STEPS, Environment, Episode, NAMES, Rollouts, SimError, Step, Task};
 
 fn hopper() -> &'static Task {
     Task::named("hopper").expect("it is built in")
@@ -26,6 +26,7 @@ fn run(seeds: &[u64], threads: usize, record: bool) -> Vec<Episode> {
         task: hopper(),
         time_feature: false,
         threads,
+        discount: 0.9,
         record,
     };
     rollouts
@@ -38,11 +39,13 @@ fn alone(seed: u64) -> Episode {
     let mut environment = Environment::new(hopper(), false);
     let mut actor = actor(15);
     environment.reset(seed);
-    let (mut total_reward, mut action) = (0.0, [0.0; 3]);
+    let (mut total_reward, mut discounted_reward, mut weight, mut action) = (0.0, 0.0, 1.0, [0.0; 3]);
     loop {
         actor(environment.observation(), &mut action);
         let step = environment.step(&action).expect("the actor never diverges");
         total_reward += step.reward;
+        discounted_reward += weight * step.reward;
+        weight *= 0.9;
         if step.is_last() {
             let Step {
                 terminated,
@@ -53,6 +56,7 @@ fn alone(seed: u64) -> Episode {
             return Episode {
                 seed,
                 total_reward,
+                discounted_reward,
                 length,
                 terminated,
                 truncated,
@@ -173,6 +177,34 @@ fn a_fall_terminates_and_the_time_limit_truncates() {
 }
 
 #[test]
+fn an_observation_that_is_not_a_number_terminates_and_the_next_episode_is_as_ever() {
+    for name in NAMES {
+        let task = Task::named(name).unwrap();
+        let action = vec![0.3; task.action_width()];
+        let life = |environment: &mut Environment| {
+            let mut seen = environment.reset(9).to_vec();
+            for _ in 0..40 {
+                environment.step(&action).unwrap();
+                seen.extend(environment.observation());
+            }
+            seen
+        };
+        let mut environment = Environment::new(task, false);
+        let expected = life(&mut environment);
+        let mut angles = vec![0.0; task.action_width()];
+        angles[1] = f64::NAN;
+        environment.reset_to(&angles);
+        let step = environment.step(&action).unwrap();
+        assert!(step.terminated && !step.truncated, "{name}");
+        assert!(
+            environment.observation().iter().any(|value| value.is_nan()),
+            "{name}"
+        );
+        assert!(life(&mut environment) == expected, "{name}");
+    }
+}
+
+#[test]
 fn an_action_that_does_not_fit_is_an_error_and_takes_no_step() {
     let mut environment = Environment::new(hopper(), false);
     let before = environment.reset(1).to_vec();
@@ -199,6 +231,7 @@ fn a_rollout_ends_with_the_error_of_its_policy_or_where_it_is_told_to() {
         task: hopper(),
         time_feature: false,
         threads: 2,
+        discount: 1.0,
         record: false,
     };
     let seeds: Vec<u64> = (0..50).collect();

@@ -101,7 +101,7 @@ pub(crate) fn replay(
             if fresh {
                 environment = make();
             }
-            // The root's joints come first, and stay at 0.
+            // Those of a planar robot's root come first, and stay at 0.
             let root = row.joints.len() - environment.action_width();
             let angles: Vec<f64> = row.joints[root..]
                 .iter()
