@@ -168,3 +168,93 @@ fn decode(bytes: &[u8]) -> Option<State> {
     let state = State::read(&mut rest)?;
     rest.is_empty().then_some(state)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::journal::{Evaluation, Told};
+    use crate::sampler::Ended;
+
+    fn state() -> State {
+        let mut journal = Journal::default();
+        let told = |loss| Told {
+            critic_loss: loss,
+            policy_loss: None,
+            temperature: 0.5,
+            entropy: Some(-0.0),
+        };
+        journal.updated(told(2.0), 1.0);
+        journal.ended(&[Ended { total_reward: 3.0 }]);
+        journal.evaluated(7, 8, 9, Evaluation::default(), 1.5);
+        journal.updated(told(4.0), 0.25);
+        State {
+            rounds: 3,
+            updates: u64::MAX,
+            sampler: SamplerState {
+                begun: 2,
+                lanes: vec![
+                    LaneState::default(),
+                    LaneState {
+                        episode: 1,
+                        actions: vec![0.5, f32::MIN_POSITIVE],
+                    },
+                ],
+                observations: vec![1.0],
+            },
+            learner: vec![1, 2, 255],
+            journal,
+            best: Some(Best {
+                steps: 7,
+                mean: -1.0,
+                numbers: vec![0.25],
+            }),
+            seconds: 0.125,
+            pushed: 12,
+            parts: vec![Part {
+                first: 4,
+                end: 12,
+                digest: [7; 32],
+            }],
+        }
+    }
+
+    #[test]
+    fn a_training_comes_back_from_its_bytes() {
+        for state in [State::default(), state()] {
+            assert_eq!(decode(&encode(&state)), Some(state));
+        }
+    }
+
+    #[test]
+    fn a_training_of_another_format_is_not_read() {
+        let mut bytes = encode(&state());
+        bytes[MARK.len() - 1] = b'2';
+        let body = bytes.len() - size_of::<Digest>();
+        let digest = Digest::of(&bytes[..body]);
+        bytes[body..].copy_from_slice(digest.bytes());
+        assert_eq!(decode(&bytes), None);
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_bytes_are_not_read(place: prop::sample::Index, flip in 1..=255_u8, cut: prop::sample::Index) {
+            let whole = encode(&state());
+            let mut bytes = whole.clone();
+            bytes[place.index(whole.len())] ^= flip;
+            prop_assert_eq!(decode(&bytes), None);
+            prop_assert_eq!(decode(&whole[..cut.index(whole.len())]), None);
+        }
+
+        #[test]
+        fn false_lengths_under_a_right_digest_do_no_harm(place: prop::sample::Index, value: u8) {
+            let mut bytes = encode(&state());
+            let body = bytes.len() - size_of::<Digest>();
+            bytes[place.index(body)] = value;
+            let digest = Digest::of(&bytes[..body]);
+            bytes[body..].copy_from_slice(digest.bytes());
+            let _ = decode(&bytes);
+        }
+    }
+}

@@ -43,6 +43,7 @@ mod tests {
     fn episodes_are_summed_up() {
         let episode = |total_reward, length| Episode {
             seed: 0,
+            discounted_reward: 0.0,
             total_reward,
             length,
             terminated: length < 1000,

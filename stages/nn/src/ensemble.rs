@@ -266,6 +266,19 @@ mod tests {
     }
 
     #[test]
+    fn networks_approach_others_by_a_share_of_the_way() {
+        let shape = shape(3, &[5], 2, Activation::Relu);
+        let ensemble =
+            |number| Ensemble::initial(&shape, &streams(&[number, number + 1]), Device::Cpu).unwrap();
+        let (mut moved, start, end) = (ensemble(0), ensemble(0), ensemble(5));
+        moved.approach(&end, 0.25).unwrap();
+        let [moved, start, end] = [moved, start, end].map(|ensemble| ensemble.save().unwrap());
+        for ((moved, start), end) in moved.iter().zip(&start).zip(&end) {
+            assert!((moved - (0.75 * start + 0.25 * end)).abs() < 1e-6);
+        }
+    }
+
+    #[test]
     fn saved_values_come_back_and_others_are_refused() {
         let shape = shape(3, &[5], 2, Activation::Tanh);
         let saved = Ensemble::initial(&shape, &streams(&[0]), Device::Cpu)

@@ -229,6 +229,38 @@ mod tests {
     }
 
     #[test]
+    fn the_gradient_by_the_input_is_that_of_recorded_differentiation() {
+        for activation in [Activation::Relu, Activation::Tanh] {
+            for hidden in [&[][..], &[7], &[33, 8, 20]] {
+                let shape = shape(5, hidden, 3, activation);
+                let ensemble = Ensemble::initial(&shape, &streams(&[0, 1]), Device::Cpu).unwrap();
+                let mut forward = Forward::new(&ensemble, 40).unwrap();
+                let mut backward = Backward::new(&ensemble, 40).unwrap();
+                let input = normal(1, &[2, 40, 5]).set_requires_grad(true);
+                let loss_scale = normal(2, &[2, 40, 3]);
+                let mut values = input.shallow_clone();
+                for (depth, (weight, bias)) in ensemble.layers().enumerate() {
+                    values = values.matmul(weight) + bias;
+                    if depth < hidden.len() {
+                        values = match activation {
+                            Activation::Relu => values.relu(),
+                            Activation::Tanh => values.tanh(),
+                        };
+                    }
+                }
+                (&values * &loss_scale).sum(None).backward();
+
+                forward.input().shallow_clone().copy_(&input.detach());
+                forward.run(&ensemble).unwrap();
+                backward.output().shallow_clone().copy_(&loss_scale);
+                let found = forward.input().zeros_like();
+                backward.run_to_input(&ensemble, &forward, &found).unwrap();
+                assert!(difference(&found, &input.grad()) < 2e-6);
+            }
+        }
+    }
+
+    #[test]
     fn a_member_computes_what_its_policy_does() {
         let shape = shape(6, &[30, 17], 2, Activation::Tanh);
         let ensemble = Ensemble::initial(&shape, &streams(&[0, 1]), Device::Cpu).unwrap();

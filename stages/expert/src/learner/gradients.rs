@@ -122,7 +122,7 @@ fn the_critics_descend_along_their_loss() {
                         let size = error.abs();
                         let huber = (error.square() * 0.5).where_self(&size.le(1.0), &(&size - 0.5));
                         let weight = (level - error.lt(0.0).to_kind(Kind::Float)).abs();
-                        sum = sum + (weight * huber).sum(None);
+                        sum += (weight * huber).sum(None);
                     }
                 }
                 sum / (2 * ROWS * 5 * 6) as f64
