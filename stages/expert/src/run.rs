@@ -381,6 +381,7 @@ fn settings(parameters: &ExpertParameters) -> LearnerSettings {
                 dropped: parameters.tqc.dropped as usize,
             },
         },
+        normalised_critics: parameters.normalised_critics,
         learning_rate: parameters.learning_rate,
         batch: parameters.batch as usize,
         tau: parameters.tau,

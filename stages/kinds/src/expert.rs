@@ -28,6 +28,9 @@ pub struct ExpertParameters {
     /// What the critics learn.
     #[serde(default)]
     pub algorithm: Algorithm,
+    /// CrossQ (Bhatt et al. 2024): batch renormalisation in the critics, and no target networks.
+    #[serde(default)]
+    pub normalised_critics: bool,
     /// Widths of the hidden layers of policy and critics.
     #[serde(default = "default_hidden")]
     #[schemars(length(min = 1, max = 16), inner(range(min = 1, max = 8192)))]
@@ -276,6 +279,9 @@ impl Parameters for ExpertParameters {
         }
         if self.schedule == Schedule::Constant {
             irrelevant.extend(["/decay_from", "/final_share"]);
+        }
+        if self.normalised_critics {
+            irrelevant.push("/tau");
         }
         irrelevant
     }

@@ -3,7 +3,7 @@ use provenir_policy::{About, ActionMap, Activation, Layer, Policy, Squash};
 use provenir_random::Stream;
 use tch::{Device, Kind, Tensor};
 
-use super::{LearnerSettings, Saved, normal, unreadable};
+use super::{LearnerSettings, NORMALISED_BETA1, Saved, normal, unreadable};
 use crate::bytes::Coded;
 
 /// Bounds of the logarithm of the deviation, as in the paper's code.
@@ -51,9 +51,13 @@ impl Actor {
         };
         let ensemble = Ensemble::initial(&shape, &[stream.child("actor", 0)], device)?;
         let gradient = ensemble.gradient()?;
+        let mut adam = AdamSettings::default();
+        if settings.normalised_critics {
+            adam.beta1 = NORMALISED_BETA1;
+        }
         Ok(Self {
             action,
-            adam: Adam::new(&ensemble, &gradient, AdamSettings::default())?,
+            adam: Adam::new(&ensemble, &gradient, adam)?,
             forward: Forward::new(&ensemble, settings.batch)?,
             backward: Backward::new(&ensemble, settings.batch)?,
             gradient,

@@ -1,9 +1,9 @@
-use provenir_nn::{Adam, AdamSettings, Backward, Ensemble, Forward, Gradient, NnError, Shape};
+use provenir_nn::{Adam, AdamSettings, Backward, Ensemble, Forward, Gradient, NnError, Renormalised, Shape};
 use provenir_policy::Activation;
 use provenir_random::Stream;
 use tch::{Device, Kind, Tensor};
 
-use super::{LearnerSettings, Saved, unreadable};
+use super::{LearnerSettings, NORMALISED_BETA1, Saved, unreadable};
 use crate::bytes::{Coded, coded};
 
 /// How many critics.
@@ -19,17 +19,15 @@ pub(crate) enum Value {
     Quantiles { count: usize, dropped: usize },
 }
 
-/// Two critics, and the slower copies that say what they should have said.
+/// Two critics.
 pub(super) struct Critics {
     value: Value,
-    tau: f64,
     observation: usize,
     pub(super) ensemble: Ensemble,
-    pub(super) slow: Ensemble,
     pub(super) gradient: Gradient,
+    pub(super) next: Next,
     adam: Adam,
     forward: Forward,
-    slow_forward: Forward,
     backward: Backward,
     /// Gradient by observations and actions, `[2, B, O + A]`.
     by_input: Tensor,
@@ -37,12 +35,41 @@ pub(super) struct Critics {
     levels: Vec<f32>,
 }
 
-struct State {
-    critics: Saved,
-    slow: Vec<f32>,
+/// Who values what comes next.
+pub(super) enum Next {
+    /// Copies that follow the critics slowly.
+    Slow {
+        networks: Ensemble,
+        forward: Forward,
+        tau: f64,
+    },
+    /// The critics themselves, which see now and next in one batch and normalise it: CrossQ (Bhatt et al. 2024).
+    Joint {
+        passes: Renormalised,
+        /// What the critics are outside of that batch: with the running statistics.
+        folded: Ensemble,
+    },
 }
 
-coded! { State { critics, slow } }
+/// Transitions, row by row, with actions that the policy takes next.
+pub(super) struct Transitions<'a> {
+    pub(super) observations: &'a Tensor,
+    pub(super) actions: &'a Tensor,
+    pub(super) rewards: &'a Tensor,
+    pub(super) discounts: &'a Tensor,
+    pub(super) next_observations: &'a Tensor,
+    pub(super) next_actions: &'a Tensor,
+    /// What the entropy of the next action is worth, −α log π, `[B, 1]`.
+    pub(super) soft: &'a Tensor,
+}
+
+struct State {
+    critics: Saved,
+    /// Values of the slow copies, or the running statistics.
+    next: Vec<f32>,
+}
+
+coded! { State { critics, next } }
 
 impl Critics {
     pub(super) fn new(
@@ -64,6 +91,7 @@ impl Critics {
         };
         let streams: [Stream; COUNT] = std::array::from_fn(|critic| stream.child("critic", critic as u64));
         let ensemble = Ensemble::initial(&shape, &streams, device)?;
+        let copy = Ensemble::initial(&shape, &streams, device)?;
         let gradient = ensemble.gradient()?;
         let forward = Forward::new(&ensemble, settings.batch)?;
         let levels = match settings.value {
@@ -72,15 +100,27 @@ impl Critics {
                 .map(|quantile| ((quantile as f64 + 0.5) / count as f64) as f32)
                 .collect(),
         };
+        let mut adam = AdamSettings::default();
+        let next = if settings.normalised_critics {
+            adam.beta1 = NORMALISED_BETA1;
+            Next::Joint {
+                passes: Renormalised::new(&ensemble, 2 * settings.batch, settings.batch)?,
+                folded: copy,
+            }
+        } else {
+            Next::Slow {
+                forward: Forward::new(&copy, settings.batch)?,
+                networks: copy,
+                tau: settings.tau,
+            }
+        };
         Ok(Self {
             value: settings.value,
-            tau: settings.tau,
-            observation,
-            slow: Ensemble::initial(&shape, &streams, device)?,
-            adam: Adam::new(&ensemble, &gradient, AdamSettings::default())?,
-            slow_forward: Forward::new(&ensemble, settings.batch)?,
+            next,
+            adam: Adam::new(&ensemble, &gradient, adam)?,
             backward: Backward::new(&ensemble, settings.batch)?,
             by_input: forward.input().f_zeros_like()?,
+            observation,
             levels,
             gradient,
             ensemble,
@@ -88,67 +128,83 @@ impl Critics {
         })
     }
 
-    /// What the critics should say of a transition, `[B, T]`: of the believed values of the next action each, less its
-    /// entropy's cost (`soft` is −α log π, `[B, 1]`).
-    pub(super) fn targets(
-        &mut self,
-        next_observations: &Tensor,
-        next_actions: &Tensor,
-        soft: &Tensor,
-        rewards: &Tensor,
-        discounts: &Tensor,
-    ) -> Result<Tensor, NnError> {
-        fill(
-            &self.slow_forward,
-            self.observation,
-            next_observations,
-            next_actions,
-        )?;
-        self.slow_forward.run(&self.slow)?;
-        let said = self.slow_forward.output();
-        let believed = match self.value {
-            Value::Mean => said.f_amin([0_i64].as_slice(), false)?,
-            Value::Quantiles { count, dropped } => {
-                let (sorted, _) = said
-                    .f_transpose(0, 1)?
-                    .f_reshape([said.size()[1], -1])?
-                    .f_sort(1, false)?;
-                sorted.f_narrow(1, 0, (COUNT * (count - dropped)) as i64)?
-            }
-        };
-        Ok(believed.f_add(soft)?.f_mul(discounts)?.f_add(rewards)?)
-    }
-
-    /// A step towards the targets; gives the loss.
-    pub(super) fn step(
-        &mut self,
-        observations: &Tensor,
-        actions: &Tensor,
-        targets: &Tensor,
-        rate: f64,
-    ) -> Result<f64, NnError> {
-        let loss = self.differentiate(observations, actions, targets)?;
+    /// A step towards what the critics should have said; gives the loss.
+    pub(super) fn step(&mut self, transitions: &Transitions<'_>, rate: f64) -> Result<f64, NnError> {
+        let loss = self.differentiate(transitions)?;
         let _ = self.adam.step(&[rate; COUNT], None)?;
         Ok(loss)
     }
 
-    pub(super) fn differentiate(
-        &mut self,
-        observations: &Tensor,
-        actions: &Tensor,
-        targets: &Tensor,
-    ) -> Result<f64, NnError> {
-        fill(&self.forward, self.observation, observations, actions)?;
-        self.forward.run(&self.ensemble)?;
-        let said = self.forward.output();
+    pub(super) fn differentiate(&mut self, transitions: &Transitions<'_>) -> Result<f64, NnError> {
+        let (said, next) = self.say(transitions)?;
+        let targets = self.targets(&next, transitions)?;
         let (loss, delta) = match self.value {
-            Value::Mean => squared(said, targets)?,
-            Value::Quantiles { .. } => quantile_huber(said, targets, &self.levels)?,
+            Value::Mean => squared(&said, &targets)?,
+            Value::Quantiles { .. } => quantile_huber(&said, &targets, &self.levels)?,
         };
-        self.backward.output().shallow_clone().f_copy_(&delta)?;
-        self.backward
-            .run(&self.ensemble, &self.forward, &mut self.gradient)?;
+        match &mut self.next {
+            Next::Slow { .. } => {
+                self.backward.output().shallow_clone().f_copy_(&delta)?;
+                self.backward
+                    .run(&self.ensemble, &self.forward, &mut self.gradient)?;
+            }
+            Next::Joint { passes, .. } => {
+                passes.delta().shallow_clone().f_copy_(&delta)?;
+                passes.back(&self.ensemble, &mut self.gradient)?;
+            }
+        }
         Ok(loss)
+    }
+
+    /// What the critics say of the actions that were taken, and what is said of those taken next, `[2, B, N]` each.
+    pub(super) fn say(&mut self, transitions: &Transitions<'_>) -> Result<(Tensor, Tensor), NnError> {
+        let Transitions {
+            observations,
+            actions,
+            next_observations,
+            next_actions,
+            ..
+        } = transitions;
+        match &mut self.next {
+            Next::Slow {
+                networks, forward, ..
+            } => {
+                fill(self.forward.input(), observations, actions)?;
+                self.forward.run(&self.ensemble)?;
+                fill(forward.input(), next_observations, next_actions)?;
+                forward.run(networks)?;
+                Ok((
+                    self.forward.output().shallow_clone(),
+                    forward.output().shallow_clone(),
+                ))
+            }
+            Next::Joint { passes, .. } => {
+                let rows = observations.size()[0];
+                let half = |all: &Tensor, half: i64| all.f_narrow(1, half * rows, rows);
+                fill(&half(passes.input(), 0)?, observations, actions)?;
+                fill(&half(passes.input(), 1)?, next_observations, next_actions)?;
+                passes.run(&self.ensemble)?;
+                Ok((half(passes.output(), 0)?, half(passes.output(), 1)?))
+            }
+        }
+    }
+
+    /// What the critics should have said of a transition, `[B, T]`: its reward, and what is believed of what comes next.
+    pub(super) fn targets(&self, next: &Tensor, transitions: &Transitions<'_>) -> Result<Tensor, NnError> {
+        let believed = match self.value {
+            Value::Mean => next.f_amin([0_i64].as_slice(), false)?,
+            Value::Quantiles { count, dropped } => {
+                let (sorted, _) = next
+                    .f_transpose(0, 1)?
+                    .f_reshape([next.size()[1], -1])?
+                    .f_sort(1, false)?;
+                sorted.f_narrow(1, 0, (COUNT * (count - dropped)) as i64)?
+            }
+        };
+        Ok(believed
+            .f_add(transitions.soft)?
+            .f_mul(transitions.discounts)?
+            .f_add(transitions.rewards)?)
     }
 
     /// What the critics say of these actions, in the mean over the batch, and its slope by each sample's action,
@@ -158,8 +214,15 @@ impl Critics {
         observations: &Tensor,
         actions: &Tensor,
     ) -> Result<(f64, Tensor), NnError> {
-        fill(&self.forward, self.observation, observations, actions)?;
-        self.forward.run(&self.ensemble)?;
+        let networks = match &mut self.next {
+            Next::Slow { .. } => &self.ensemble,
+            Next::Joint { passes, folded } => {
+                passes.fold(&self.ensemble, folded)?;
+                &*folded
+            }
+        };
+        fill(self.forward.input(), observations, actions)?;
+        self.forward.run(networks)?;
         let said = self.forward.output();
         let mut delta = self.backward.output().shallow_clone();
         let value = match self.value {
@@ -175,7 +238,7 @@ impl Critics {
             }
         };
         self.backward
-            .run_to_input(&self.ensemble, &self.forward, &self.by_input)?;
+            .run_to_input(networks, &self.forward, &self.by_input)?;
         let width = self.by_input.size()[2] - self.observation as i64;
         let slope = self
             .by_input
@@ -184,13 +247,21 @@ impl Critics {
         Ok((value.f_double_value(&[])?, slope))
     }
 
-    /// The slow copies move towards the critics.
+    /// Slow copies move towards the critics.
     pub(super) fn follow(&mut self) -> Result<(), NnError> {
-        self.slow.approach(&self.ensemble, self.tau)
+        match &mut self.next {
+            Next::Slow { networks, tau, .. } => networks.approach(&self.ensemble, *tau),
+            Next::Joint { .. } => Ok(()),
+        }
     }
 
     pub(super) fn save(&self) -> Result<Vec<u8>, NnError> {
         let (mean, square, steps) = self.adam.save()?;
+        let next = match &self.next {
+            Next::Slow { networks, .. } => networks.save()?,
+            // There was a pass for every step of Adam.
+            Next::Joint { passes, .. } => passes.save()?.0,
+        };
         let state = State {
             critics: Saved {
                 networks: self.ensemble.save()?,
@@ -198,7 +269,7 @@ impl Critics {
                 square,
                 steps,
             },
-            slow: self.slow.save()?,
+            next,
         };
         let mut bytes = Vec::new();
         state.write(&mut bytes);
@@ -206,22 +277,19 @@ impl Critics {
     }
 
     pub(super) fn load(&mut self, mut bytes: &[u8]) -> Result<(), NnError> {
-        let State { critics, slow } = State::read(&mut bytes).ok_or_else(|| unreadable("critics"))?;
+        let State { critics, next } = State::read(&mut bytes).ok_or_else(|| unreadable("critics"))?;
         self.ensemble.load(&critics.networks)?;
         self.adam.load(&critics.mean, &critics.square, critics.steps)?;
-        self.slow.load(&slow)
+        match &mut self.next {
+            Next::Slow { networks, .. } => networks.load(&next),
+            Next::Joint { passes, .. } => passes.load(&next, critics.steps),
+        }
     }
 }
 
 /// Every critic is shown the same.
-fn fill(
-    forward: &Forward,
-    observation: usize,
-    observations: &Tensor,
-    actions: &Tensor,
-) -> Result<(), NnError> {
-    let input = forward.input();
-    let (observation, action) = (observation as i64, actions.size()[1]);
+fn fill(input: &Tensor, observations: &Tensor, actions: &Tensor) -> Result<(), NnError> {
+    let (observation, action) = (observations.size()[1], actions.size()[1]);
     input.f_narrow(2, 0, observation)?.f_copy_(observations)?;
     input.f_narrow(2, observation, action)?.f_copy_(actions)?;
     Ok(())

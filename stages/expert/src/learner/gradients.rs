@@ -1,5 +1,6 @@
 //! Gradients against LibTorch's own, and losses against their definitions.
 
+use super::critics::Next;
 use super::*;
 
 const OBSERVATION: usize = 5;
@@ -10,6 +11,7 @@ fn settings(value: Value) -> LearnerSettings {
     LearnerSettings {
         hidden: vec![11, 7],
         value,
+        normalised_critics: false,
         learning_rate: 1e-3,
         batch: ROWS as usize,
         tau: 0.1,
@@ -92,45 +94,127 @@ fn squashed(output: &Tensor, noise: &Tensor) -> (Tensor, Tensor) {
     ((density - squashing).sum_dim_intlist(1, true, None), action)
 }
 
+/// What a batch consists of.
+struct Case {
+    observations: Tensor,
+    actions: Tensor,
+    rewards: Tensor,
+    discounts: Tensor,
+    next_observations: Tensor,
+    next_actions: Tensor,
+    soft: Tensor,
+}
+
+impl Case {
+    fn new() -> Self {
+        Self {
+            observations: tensor("observations", OBSERVATION),
+            actions: tensor("actions", ACTION),
+            // Errors on both sides of the Huber loss's corners.
+            rewards: tensor("rewards", 1) * 2.0,
+            // Some episodes end.
+            discounts: tensor("discounts", 1).gt(0.0).to_kind(Kind::Float) * 0.9,
+            next_observations: tensor("next observations", OBSERVATION),
+            next_actions: tensor("next actions", ACTION),
+            soft: tensor("soft", 1),
+        }
+    }
+
+    fn transitions(&self) -> Transitions<'_> {
+        Transitions {
+            observations: &self.observations,
+            actions: &self.actions,
+            rewards: &self.rewards,
+            discounts: &self.discounts,
+            next_observations: &self.next_observations,
+            next_actions: &self.next_actions,
+            soft: &self.soft,
+        }
+    }
+}
+
+/// The loss that the papers give for what critics said, `[2, B, N]`, and should have said, `[B, T]`.
+fn loss(value: Value, said: &Tensor, targets: &Tensor) -> Tensor {
+    let Value::Quantiles { count, .. } = value else {
+        let squares = (said - targets).square();
+        return 0.5 * squares.mean_dim([1, 2].as_slice(), false, None).sum(None);
+    };
+    // Pair by pair, as equation 10 is written.
+    let width = targets.size()[1];
+    let mut sum = Tensor::zeros([], (Kind::Float, Device::Cpu));
+    for quantile in 0..count as i64 {
+        let level = (quantile as f64 + 0.5) / count as f64;
+        for target in 0..width {
+            let error = targets.narrow(1, target, 1).unsqueeze(0) - said.narrow(2, quantile, 1);
+            let size = error.abs();
+            let huber = (error.square() * 0.5).where_self(&size.le(1.0), &(&size - 0.5));
+            let weight = (level - error.lt(0.0).to_kind(Kind::Float)).abs();
+            sum += (weight * huber).sum(None);
+        }
+    }
+    sum / (2 * ROWS * count as i64 * width) as f64
+}
+
 #[test]
 fn the_critics_descend_along_their_loss() {
     for value in VALUES {
         let stream = Stream::new(2, "critics");
         let mut critics = Critics::new(&settings(value), OBSERVATION, ACTION, &stream, Device::Cpu).unwrap();
-        let (observations, actions) = (tensor("observations", OBSERVATION), tensor("actions", ACTION));
-        let outputs = if value == Value::Mean { 1 } else { 5 };
-        // Errors on both sides of the Huber loss's corners.
-        let targets = tensor("targets", if value == Value::Mean { 1 } else { 6 }) * 2.0;
+        let case = Case::new();
         let leaves = [0, 1].map(|member| leaves(&critics.ensemble, member));
-        let input = Tensor::cat(&[&observations, &actions], 1);
+        let input = Tensor::cat(&[&case.observations, &case.actions], 1);
         let said = Tensor::stack(&leaves.each_ref().map(|leaves| network(leaves, &input)), 0);
-        assert_eq!(said.size(), [2, ROWS, outputs]);
-        let expected = match value {
-            Value::Mean => {
-                0.5 * (&said - &targets)
-                    .square()
-                    .mean_dim([1, 2].as_slice(), false, None)
-                    .sum(None)
-            }
-            Value::Quantiles { count, .. } => {
-                // Pair by pair, as equation 10 is written.
-                let mut sum = Tensor::zeros([], (Kind::Float, Device::Cpu));
-                for quantile in 0..count as i64 {
-                    let level = (quantile as f64 + 0.5) / count as f64;
-                    for target in 0..6 {
-                        let error = targets.narrow(1, target, 1).unsqueeze(0) - said.narrow(2, quantile, 1);
-                        let size = error.abs();
-                        let huber = (error.square() * 0.5).where_self(&size.le(1.0), &(&size - 0.5));
-                        let weight = (level - error.lt(0.0).to_kind(Kind::Float)).abs();
-                        sum += (weight * huber).sum(None);
-                    }
-                }
-                sum / (2 * ROWS * 5 * 6) as f64
-            }
-        };
+        let (_, next) = critics.say(&case.transitions()).unwrap();
+        let targets = critics.targets(&next, &case.transitions()).unwrap();
+        let expected = loss(value, &said, &targets);
         expected.backward();
-        let loss = critics.differentiate(&observations, &actions, &targets).unwrap();
-        assert!((loss - expected.double_value(&[])).abs() < 1e-5 * loss);
+        let found = critics.differentiate(&case.transitions()).unwrap();
+        assert!((found - expected.double_value(&[])).abs() < 1e-5 * found);
+        let Critics {
+            ensemble, gradient, ..
+        } = &mut critics;
+        assert_same_gradient(ensemble, gradient, &leaves);
+    }
+}
+
+/// A network whose layers see inputs normalised over now and next; what is next is not recorded.
+fn normalised(leaves: &[(Tensor, Tensor)], now: &Tensor, next: &Tensor) -> (Tensor, Tensor) {
+    let (mut now, mut next) = (now.shallow_clone(), next.shallow_clone());
+    for (depth, (weight, bias)) in leaves.iter().enumerate() {
+        let all = Tensor::cat(&[&now, &next], 0);
+        let mean = all.mean_dim(0, true, None);
+        let deviation = (all.var_dim(0, false, true) + 1e-3).sqrt();
+        now = ((now - &mean) / &deviation).matmul(&weight.tr()) + bias;
+        next = ((next - &mean) / &deviation).matmul(&weight.tr()) + bias;
+        if depth + 1 < leaves.len() {
+            (now, next) = (now.relu(), next.relu());
+        }
+        next = next.detach();
+    }
+    (now, next)
+}
+
+#[test]
+fn normalised_critics_descend_along_their_loss() {
+    for value in VALUES {
+        let settings = LearnerSettings {
+            normalised_critics: true,
+            ..settings(value)
+        };
+        let stream = Stream::new(2, "critics");
+        let mut critics = Critics::new(&settings, OBSERVATION, ACTION, &stream, Device::Cpu).unwrap();
+        let case = Case::new();
+        let leaves = [0, 1].map(|member| leaves(&critics.ensemble, member));
+        let now = Tensor::cat(&[&case.observations, &case.actions], 1);
+        let next = Tensor::cat(&[&case.next_observations, &case.next_actions], 1);
+        let both = leaves.each_ref().map(|leaves| normalised(leaves, &now, &next));
+        let said = Tensor::stack(&both.each_ref().map(|(now, _)| now), 0);
+        let next = Tensor::stack(&both.each_ref().map(|(_, next)| next), 0);
+        let targets = critics.targets(&next, &case.transitions()).unwrap();
+        let expected = loss(value, &said, &targets);
+        expected.backward();
+        let found = critics.differentiate(&case.transitions()).unwrap();
+        assert!((found - expected.double_value(&[])).abs() < 1e-5 * found);
         let Critics {
             ensemble, gradient, ..
         } = &mut critics;
@@ -177,21 +261,22 @@ fn targets_are_those_of_the_papers() {
     for value in VALUES {
         let stream = Stream::new(4, "targets");
         let mut critics = Critics::new(&settings(value), OBSERVATION, ACTION, &stream, Device::Cpu).unwrap();
-        let observations = tensor("observations", OBSERVATION);
-        let actions = tensor("actions", ACTION);
-        let (soft, rewards) = (tensor("soft", 1), tensor("rewards", 1));
-        let discounts = tensor("discounts", 1).gt(0.0).to_kind(Kind::Float) * 0.9;
-        let targets = critics
-            .targets(&observations, &actions, &soft, &rewards, &discounts)
-            .unwrap();
-        let input = Tensor::cat(&[&observations, &actions], 1);
-        let said = [0, 1].map(|member| network(&leaves(&critics.slow, member), &input));
+        let Next::Slow { networks, .. } = &critics.next else {
+            panic!("slow copies were asked for")
+        };
+        let leaves = [0, 1].map(|member| leaves(networks, member));
+        let case = Case::new();
+        let (_, next) = critics.say(&case.transitions()).unwrap();
+        let targets = critics.targets(&next, &case.transitions()).unwrap();
+        let input = Tensor::cat(&[&case.next_observations, &case.next_actions], 1);
+        let said = leaves.each_ref().map(|leaves| network(leaves, &input));
         for row in 0..ROWS {
             let read = |tensor: &Tensor| Vec::<f64>::try_from(tensor.get(row).to_kind(Kind::Double)).unwrap();
             let mut values = [read(&said[0]), read(&said[1])].concat();
             values.sort_by(f64::total_cmp);
             values.truncate(if value == Value::Mean { 1 } else { 2 * (5 - 2) });
-            let (soft, reward, discount) = (read(&soft)[0], read(&rewards)[0], read(&discounts)[0]);
+            let (soft, reward) = (read(&case.soft)[0], read(&case.rewards)[0]);
+            let discount = read(&case.discounts)[0];
             let found = read(&targets);
             assert_eq!(found.len(), values.len());
             for (found, value) in found.iter().zip(values) {
@@ -206,20 +291,16 @@ fn slow_critics_follow() {
     let stream = Stream::new(5, "slow");
     let mut critics =
         Critics::new(&settings(Value::Mean), OBSERVATION, ACTION, &stream, Device::Cpu).unwrap();
-    let before = critics.slow.save().unwrap();
-    let actions = tensor("actions", ACTION);
-    let _ = critics
-        .step(
-            &tensor("observations", OBSERVATION),
-            &actions,
-            &tensor("targets", 1),
-            0.01,
-        )
-        .unwrap();
+    let copies = |critics: &Critics| match &critics.next {
+        Next::Slow { networks, .. } => networks.save().unwrap(),
+        Next::Joint { .. } => panic!("slow copies were asked for"),
+    };
+    let before = copies(&critics);
+    let _ = critics.step(&Case::new().transitions(), 0.01).unwrap();
     let there = critics.ensemble.save().unwrap();
     assert_ne!(before, there);
     critics.follow().unwrap();
-    for ((found, before), there) in critics.slow.save().unwrap().iter().zip(&before).zip(&there) {
+    for ((found, before), there) in copies(&critics).iter().zip(&before).zip(&there) {
         assert!((found - (0.9 * before + 0.1 * there)).abs() < 1e-6);
     }
 }

@@ -22,8 +22,8 @@ use tch::{Device, Kind, Tensor};
 
 use crate::bytes::{Coded, coded};
 use actor::Actor;
-use critics::Critics;
 pub(crate) use critics::Value;
+use critics::{Critics, Transitions};
 use temperature::Temperature;
 
 /// What and how to learn.
@@ -32,6 +32,8 @@ pub(crate) struct LearnerSettings {
     /// Widths of the hidden layers of policy and critics.
     pub(crate) hidden: Vec<usize>,
     pub(crate) value: Value,
+    /// Whether critics are normalised and value what comes next themselves, without slow copies.
+    pub(crate) normalised_critics: bool,
     /// Adam's step size at the start.
     pub(crate) learning_rate: f64,
     /// Transitions a batch.
@@ -43,6 +45,9 @@ pub(crate) struct LearnerSettings {
     /// Fixed weight of the entropy; learned where not given.
     pub(crate) temperature: Option<f64>,
 }
+
+/// Adam's decay of the mean of gradients where critics are normalised (Bhatt et al. 2024).
+const NORMALISED_BETA1: f64 = 0.5;
 
 /// Transitions to learn from, row by row.
 #[derive(Clone, Copy, Debug)]
@@ -122,7 +127,7 @@ impl Learner {
                 .f_view([rows, -1])?
                 .f_to_device(self.device)?)
         };
-        let observations = tensor(batch.observations)?;
+        let (observations, actions) = (tensor(batch.observations)?, tensor(batch.actions)?);
         let next_observations = tensor(batch.next_observations)?;
         let (rewards, discounts) = (tensor(batch.rewards)?, tensor(batch.discounts)?);
         let rate = self.settings.learning_rate * rate_share;
@@ -133,12 +138,18 @@ impl Learner {
 
         let next = self.actor.sample(&next_observations, stream.child("next", 0))?;
         let soft = next.log_probability.f_mul_scalar(-temperature)?;
-        let targets = self
-            .critics
-            .targets(&next_observations, &next.actions, &soft, &rewards, &discounts)?;
-        let critic_loss = self
-            .critics
-            .step(&observations, &tensor(batch.actions)?, &targets, rate)?;
+        let critic_loss = self.critics.step(
+            &Transitions {
+                observations: &observations,
+                actions: &actions,
+                rewards: &rewards,
+                discounts: &discounts,
+                next_observations: &next_observations,
+                next_actions: &next.actions,
+                soft: &soft,
+            },
+            rate,
+        )?;
         let policy = if due {
             let sample = self.actor.sample(&observations, stream.child("now", 0))?;
             let (value, slope) = self.critics.slope(&observations, &sample.actions)?;
