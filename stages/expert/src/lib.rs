@@ -29,3 +29,4 @@ mod sampler;
 mod tests;
 
 pub use execution::ExpertExecution;
+pub use learner::{Batch, Learner, LearnerSettings, Metrics, PolicyMetrics, Value};

@@ -11,12 +11,17 @@ const COUNT: usize = 2;
 
 /// What a critic says of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub enum Value {
     /// The mean of the return; of the two critics the lower one is believed.
     Mean,
     /// So many quantiles of the return. Of those of both critics together the highest are not believed: `dropped` a
     /// critic.
-    Quantiles { count: usize, dropped: usize },
+    Quantiles {
+        /// Quantiles a critic.
+        count: usize,
+        /// Of them, how many a critic are not believed.
+        dropped: usize,
+    },
 }
 
 /// Two critics.

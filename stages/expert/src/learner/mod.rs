@@ -22,28 +22,29 @@ use tch::{Device, Kind, Tensor};
 
 use crate::bytes::{Coded, coded};
 use actor::Actor;
-pub(crate) use critics::Value;
+pub use critics::Value;
 use critics::{Critics, Transitions};
 use temperature::Temperature;
 
 /// What and how to learn.
 #[derive(Clone, Debug)]
-pub(crate) struct LearnerSettings {
+pub struct LearnerSettings {
     /// Widths of the hidden layers of policy and critics.
-    pub(crate) hidden: Vec<usize>,
-    pub(crate) value: Value,
+    pub hidden: Vec<usize>,
+    /// What a critic says of an action.
+    pub value: Value,
     /// Whether critics are normalised and value what comes next themselves, without slow copies.
-    pub(crate) normalised_critics: bool,
+    pub normalised_critics: bool,
     /// Adam's step size at the start.
-    pub(crate) learning_rate: f64,
+    pub learning_rate: f64,
     /// Transitions a batch.
-    pub(crate) batch: usize,
+    pub batch: usize,
     /// Share by which the target networks move at an update.
-    pub(crate) tau: f64,
+    pub tau: f64,
     /// Updates of the critics for each of the policy.
-    pub(crate) policy_delay: u64,
+    pub policy_delay: u64,
     /// Fixed weight of the entropy; learned where not given.
-    pub(crate) temperature: Option<f64>,
+    pub temperature: Option<f64>,
 }
 
 /// Adam's decay of the mean of gradients where critics are normalised (Bhatt et al. 2024).
@@ -51,35 +52,41 @@ const NORMALISED_BETA1: f64 = 0.5;
 
 /// Transitions to learn from, row by row.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Batch<'a> {
-    pub(crate) observations: &'a [f32],
-    pub(crate) actions: &'a [f32],
-    pub(crate) rewards: &'a [f32],
-    pub(crate) next_observations: &'a [f32],
-    /// What the value of the next observation counts for.
-    pub(crate) discounts: &'a [f32],
+pub struct Batch<'a> {
+    /// `[B, O]`
+    pub observations: &'a [f32],
+    /// In [−1, 1], `[B, A]`.
+    pub actions: &'a [f32],
+    /// `[B]`
+    pub rewards: &'a [f32],
+    /// `[B, O]`
+    pub next_observations: &'a [f32],
+    /// What the value of the next observation counts for: the discount, or 0 where nothing comes next; `[B]`.
+    pub discounts: &'a [f32],
 }
 
 /// What an update found.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Metrics {
-    pub(crate) critic_loss: f64,
+pub struct Metrics {
+    /// The loss of the critics before the step.
+    pub critic_loss: f64,
     /// Where the policy was updated, too.
-    pub(crate) policy: Option<PolicyMetrics>,
+    pub policy: Option<PolicyMetrics>,
     /// Weight of the entropy in this update.
-    pub(crate) temperature: f64,
+    pub temperature: f64,
 }
 
 /// What an update of the policy found.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct PolicyMetrics {
-    pub(crate) loss: f64,
+pub struct PolicyMetrics {
+    /// The mean of α log π − Q.
+    pub loss: f64,
     /// Mean of −log π over the batch.
-    pub(crate) entropy: f64,
+    pub entropy: f64,
 }
 
 /// A policy and its critics.
-pub(crate) struct Learner {
+pub struct Learner {
     settings: LearnerSettings,
     stream: Stream,
     device: Device,
@@ -100,7 +107,7 @@ coded! { State { updates, actor, critics, temperature } }
 
 impl Learner {
     /// Everything at its initial value.
-    pub(crate) fn new(
+    pub fn new(
         settings: &LearnerSettings,
         observation: usize,
         action: usize,
@@ -120,7 +127,7 @@ impl Learner {
     }
 
     /// A step of the critics and, where it is due, of policy and temperature; `rate_share` multiplies the learning rate.
-    pub(crate) fn update(&mut self, batch: &Batch<'_>, rate_share: f64) -> Result<Metrics, NnError> {
+    pub fn update(&mut self, batch: &Batch<'_>, rate_share: f64) -> Result<Metrics, NnError> {
         let rows = self.settings.batch as i64;
         let tensor = |values: &[f32]| -> Result<Tensor, NnError> {
             Ok(Tensor::f_from_slice(values)?
@@ -172,7 +179,7 @@ impl Learner {
     }
 
     /// An action for every row of observations, drawn from the policy with noise of this stream.
-    pub(crate) fn explore(
+    pub fn explore(
         &mut self,
         observations: &[f32],
         actions: &mut [f32],
@@ -182,12 +189,12 @@ impl Learner {
     }
 
     /// The policy without its noise.
-    pub(crate) fn policy(&self, about: About) -> Result<Policy, NnError> {
+    pub fn policy(&self, about: About) -> Result<Policy, NnError> {
         self.actor.policy(about)
     }
 
     /// Everything that was learnt.
-    pub(crate) fn save(&self) -> Result<Vec<u8>, NnError> {
+    pub fn save(&self) -> Result<Vec<u8>, NnError> {
         let state = State {
             updates: self.updates,
             actor: self.actor.save()?,
@@ -200,7 +207,7 @@ impl Learner {
     }
 
     /// Takes back what [`Learner::save`] gave; where that fails it is of no further use.
-    pub(crate) fn load(&mut self, mut bytes: &[u8]) -> Result<(), NnError> {
+    pub fn load(&mut self, mut bytes: &[u8]) -> Result<(), NnError> {
         let state = State::read(&mut bytes).ok_or_else(|| unreadable("a learner"))?;
         self.updates = state.updates;
         self.actor.load(&state.actor)?;
