@@ -45,7 +45,6 @@ mod tests {
             seed: 0,
             discounted_reward: 0.0,
             total_reward,
-            discounted_reward: 0.0,
             length,
             terminated: length < 1000,
             truncated: length == 1000,
