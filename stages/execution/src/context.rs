@@ -152,6 +152,16 @@ impl<'a> Context<'a> {
         replace(&self.partial, name, bytes)
             .map_err(|error| Failure::environment(format!("cannot write a checkpoint: {error}")))
     }
+
+    /// Removes a checkpoint, where there is one of that name.
+    pub fn remove_checkpoint(&self, name: &str) -> Result<(), Failure> {
+        match fs_err::remove_file(self.partial.join(name)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(Failure::environment(format!(
+                "cannot remove a checkpoint: {error}"
+            ))),
+            _ => Ok(()),
+        }
+    }
 }
 
 fn replace(folder: &Utf8Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {

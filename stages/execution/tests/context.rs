@@ -53,6 +53,9 @@ fn a_checkpoint_is_found_again_and_replaced_as_a_whole() {
         .map(|entry| entry.unwrap().file_name())
         .collect();
     assert_eq!(names, ["state"]);
+    later.remove_checkpoint("state").unwrap();
+    later.remove_checkpoint("state").unwrap();
+    assert_eq!(later.read_checkpoint("state").unwrap(), None);
 }
 
 #[test]

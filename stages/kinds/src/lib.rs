@@ -9,6 +9,7 @@
 pub mod collect;
 pub mod corrupt;
 pub mod evaluate;
+pub mod expert;
 pub mod plot;
 pub mod render;
 pub mod split;
@@ -27,6 +28,7 @@ use provenir_api::{AnyKind, erase};
 /// Every built-in kind, in the order in which a pipeline uses them.
 pub fn all() -> Vec<Box<dyn AnyKind>> {
     vec![
+        erase::<expert::Expert>(),
         erase::<collect::Collect>(),
         erase::<corrupt::Corrupt>(),
         erase::<split::Split>(),

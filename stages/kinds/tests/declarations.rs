@@ -289,7 +289,7 @@ fn what_to_draw_and_how_much_of_it_is_checked() {
         "the animation has up to 16501 frames; at most 3000 are drawn"
     );
     assert!(
-        message(json!({"env": "hopper", "fps": 50, "width": 1920, "height": 1080}))
+        message(json!({"env": "hopper", "fps": 50, "speed": 0.5, "width": 1920, "height": 1080}))
             .contains("pixels together")
     );
     assert_eq!(problems(json!({"env": "hopper", "fps": 51}))[0].pointer, "/fps");
@@ -306,4 +306,51 @@ fn what_to_draw_and_how_much_of_it_is_checked() {
         kind("render").check(&unnamed.full, &[])[0].message,
         "the policy is missing"
     );
+}
+
+#[test]
+fn what_an_expert_is_trained_by_is_checked_and_keyed() {
+    // No temperature is a choice like any other: to learn it.
+    let plain = json!({"env": "hopper", "temperature": null});
+    assert_eq!(canonical("expert", &json!({"env": "hopper"})), plain);
+    assert_eq!(
+        canonical(
+            "expert",
+            &json!({"env": "hopper", "tqc": {"dropped": 5}, "decay_from": 0.5, "final_share": 0.1, "device": "cpu"})
+        ),
+        plain
+    );
+    let chosen = json!({
+        "env": "ant", "algorithm": "tqc", "tqc": {"dropped": 5}, "schedule": "linear", "decay_from": 0.5, "temperature": 0.1,
+    });
+    assert_eq!(canonical("expert", &chosen), chosen);
+
+    let places = |parameters: Value| -> Vec<String> {
+        let problems = kind("expert").resolve(&parameters).unwrap_err();
+        problems.into_iter().map(|problem| problem.pointer).collect()
+    };
+    let tqc = |dropped: u32| json!({"env": "hopper", "algorithm": "tqc", "tqc": {"quantiles": 5, "dropped": dropped}});
+    assert_eq!(places(tqc(5)), ["/tqc/dropped"]);
+    assert!(kind("expert").resolve(&tqc(4)).is_ok());
+    let short = json!({"env": "hopper", "steps": 10_000, "buffer": 8});
+    assert_eq!(places(short), ["/learning_starts", "/buffer"]);
+    assert_eq!(
+        places(json!({"env": "hopper", "learning_rate": 0.0})),
+        ["/learning_rate"]
+    );
+}
+
+#[test]
+fn the_learning_rate_of_an_expert_falls_from_where_it_is_to_fall() {
+    let parameters = |schedule: &str| -> provenir_kinds::expert::ExpertParameters {
+        let json = json!({"env": "hopper", "schedule": schedule, "decay_from": 0.5, "final_share": 0.2});
+        serde_json::from_value(json).unwrap()
+    };
+    // 101 updates: the last is number 100.
+    for (update, expected) in [(0, 1.0), (50, 1.0), (75, 0.6), (100, 0.2)] {
+        let share = parameters("linear").rate_share(update, 101);
+        assert!((share - expected).abs() < 1e-12, "{update}: {share}");
+        assert!((parameters("constant").rate_share(update, 101) - 1.0).abs() < 1e-12);
+    }
+    assert!((parameters("linear").rate_share(0, 1) - 1.0).abs() < 1e-12);
 }

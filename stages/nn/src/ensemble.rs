@@ -117,6 +117,12 @@ impl Ensemble {
         from_host(&mut self.values.flat, values, "networks")
     }
 
+    /// Moves every parameter by a share of the way to that of networks of the same shape.
+    pub fn approach(&mut self, other: &Self, share: f64) -> Result<(), NnError> {
+        let _ = self.values.flat.f_lerp_(&other.values.flat, share)?;
+        Ok(())
+    }
+
     /// The layers of one network, from input to output.
     ///
     /// # Panics
@@ -162,6 +168,11 @@ impl Ensemble {
 }
 
 impl Gradient {
+    /// All values, network after network, laid out as [`Ensemble::save`] lays out what they are derivatives by.
+    pub fn save(&self) -> Result<Vec<f32>, NnError> {
+        to_host(&self.values.flat)
+    }
+
     /// `[K, P]`
     pub(crate) fn flat(&self) -> &Tensor {
         &self.values.flat
@@ -251,6 +262,19 @@ mod tests {
                     bits(&together.flat().get(number as i64))
                 );
             }
+        }
+    }
+
+    #[test]
+    fn networks_approach_others_by_a_share_of_the_way() {
+        let shape = shape(3, &[5], 2, Activation::Relu);
+        let ensemble =
+            |number| Ensemble::initial(&shape, &streams(&[number, number + 1]), Device::Cpu).unwrap();
+        let (mut moved, start, end) = (ensemble(0), ensemble(0), ensemble(5));
+        moved.approach(&end, 0.25).unwrap();
+        let [moved, start, end] = [moved, start, end].map(|ensemble| ensemble.save().unwrap());
+        for ((moved, start), end) in moved.iter().zip(&start).zip(&end) {
+            assert!((moved - (0.75 * start + 0.25 * end)).abs() < 1e-6);
         }
     }
 

@@ -3,6 +3,7 @@
 //! * [`Shape`]: what a network looks like.
 //! * [`Ensemble`]: K networks of one shape in one tensor, their initialisation, and their layers as a policy's.
 //! * [`Forward`], [`Backward`]: batched passes with preallocated buffers and a hand-written gradient.
+//! * [`Renormalised`]: such passes with batch renormalisation before every layer.
 //! * [`select_rows`]: minibatches out of a data set.
 //! * [`squared_error`]: the loss of behaviour cloning.
 //! * [`Adam`]: the optimiser, with state that can be saved, a learning rate for each network and gradient clipping.
@@ -29,6 +30,7 @@ mod ensemble;
 mod error;
 mod loss;
 mod passes;
+mod renormalised;
 mod schedule;
 mod shape;
 #[cfg(test)]
@@ -39,5 +41,6 @@ pub use ensemble::{Ensemble, Gradient};
 pub use error::NnError;
 pub use loss::squared_error;
 pub use passes::{Backward, Forward, select_rows};
+pub use renormalised::Renormalised;
 pub use schedule::Schedule;
 pub use shape::Shape;

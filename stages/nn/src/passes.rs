@@ -129,14 +129,37 @@ impl Backward {
             let _ = input.f_transpose(1, 2)?.f_bmm_out(weight_gradient, delta)?;
             let _ = delta.f_sum_intlist_out(bias_gradient, 1, true, Kind::Float)?;
             if depth > 0 {
-                let below = &self.deltas[depth - 1];
-                let _ = delta.f_bmm_out(below, &weight.f_transpose(1, 2)?)?;
-                let _ = match forward.activation {
-                    Activation::Relu => input.f_threshold_backward_grad_input(below, below, 0.0)?,
-                    Activation::Tanh => Tensor::f_tanh_backward_grad_input(below, below, input)?,
-                };
+                self.pass(depth, weight, forward)?;
             }
         }
+        Ok(())
+    }
+
+    /// Computes the gradient of the loss by the input alone, `[K, B, in]`.
+    pub fn run_to_input(
+        &mut self,
+        ensemble: &Ensemble,
+        forward: &Forward,
+        gradient: &Tensor,
+    ) -> Result<(), NnError> {
+        for (depth, (weight, _)) in ensemble.layers().enumerate().rev() {
+            if depth > 0 {
+                self.pass(depth, weight, forward)?;
+            } else {
+                let _ = self.deltas[0].f_bmm_out(gradient, &weight.f_transpose(1, 2)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// From a layer's delta to that of the layer before it.
+    fn pass(&self, depth: usize, weight: &Tensor, forward: &Forward) -> Result<(), NnError> {
+        let (input, below) = (&forward.activations[depth], &self.deltas[depth - 1]);
+        let _ = self.deltas[depth].f_bmm_out(below, &weight.f_transpose(1, 2)?)?;
+        let _ = match forward.activation {
+            Activation::Relu => input.f_threshold_backward_grad_input(below, below, 0.0)?,
+            Activation::Tanh => Tensor::f_tanh_backward_grad_input(below, below, input)?,
+        };
         Ok(())
     }
 }
@@ -201,6 +224,38 @@ mod tests {
                     assert!(difference(weight, expected_weight) < 2e-6);
                     assert!(difference(bias, expected_bias) < 2e-6);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn the_gradient_by_the_input_is_that_of_recorded_differentiation() {
+        for activation in [Activation::Relu, Activation::Tanh] {
+            for hidden in [&[][..], &[7], &[33, 8, 20]] {
+                let shape = shape(5, hidden, 3, activation);
+                let ensemble = Ensemble::initial(&shape, &streams(&[0, 1]), Device::Cpu).unwrap();
+                let mut forward = Forward::new(&ensemble, 40).unwrap();
+                let mut backward = Backward::new(&ensemble, 40).unwrap();
+                let input = normal(1, &[2, 40, 5]).set_requires_grad(true);
+                let loss_scale = normal(2, &[2, 40, 3]);
+                let mut values = input.shallow_clone();
+                for (depth, (weight, bias)) in ensemble.layers().enumerate() {
+                    values = values.matmul(weight) + bias;
+                    if depth < hidden.len() {
+                        values = match activation {
+                            Activation::Relu => values.relu(),
+                            Activation::Tanh => values.tanh(),
+                        };
+                    }
+                }
+                (&values * &loss_scale).sum(None).backward();
+
+                forward.input().shallow_clone().copy_(&input.detach());
+                forward.run(&ensemble).unwrap();
+                backward.output().shallow_clone().copy_(&loss_scale);
+                let found = forward.input().zeros_like();
+                backward.run_to_input(&ensemble, &forward, &found).unwrap();
+                assert!(difference(&found, &input.grad()) < 2e-6);
             }
         }
     }

@@ -58,7 +58,9 @@ pub fn read(
                 Some(PolicyFormat::Archive) => agent(&file, &bytes, context, task)?,
                 Some(PolicyFormat::Safetensors) => checked(PolicySet::from_safetensors(&bytes), &name)?,
                 Some(PolicyFormat::Table) => {
-                    checked(PolicySet::from_table(&parse(file.path, bytes)?), &name)?
+                    let table = parse(file.path, bytes)
+                        .map_err(|error| Failure::stage(error.to_string()).help(wanted()))?;
+                    checked(PolicySet::from_table(&table), &name)?
                 }
                 None => {
                     return Err(

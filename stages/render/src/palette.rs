@@ -63,6 +63,29 @@ impl Cluster {
         }
     }
 
+    /// The colour that makes up half of it or more; where none does, the one nearest to the mean.
+    fn representative(&self) -> Option<u32> {
+        let count: u64 = self.colours.iter().map(|(_, count)| count).sum();
+        if let Some((colour, _)) = self.colours.iter().find(|(_, own)| 2 * own >= count) {
+            return Some(*colour);
+        }
+        let mean: [f64; 3] = std::array::from_fn(|axis| {
+            let weighted = self
+                .colours
+                .iter()
+                .map(|(colour, own)| f64::from(components(*colour)[axis]) * *own as f64);
+            weighted.sum::<f64>() / count as f64
+        });
+        let distance = |colour: u32| -> f64 {
+            let pairs = components(colour).into_iter().zip(mean);
+            pairs
+                .map(|(component, mean)| (f64::from(component) - mean) * (f64::from(component) - mean))
+                .sum()
+        };
+        let colours = self.colours.iter().map(|(colour, _)| *colour);
+        colours.min_by(|left, right| distance(*left).total_cmp(&distance(*right)))
+    }
+
     /// Two halves at the middle of the range.
     fn cut(self) -> [Self; 2] {
         let value = |colour: u32| components(colour)[self.axis];
@@ -78,8 +101,8 @@ impl Cluster {
 }
 
 impl Palette {
-    /// Clusters of colours are cut in two, the most spread and frequent first, as in Heckbert's median cut (1982); each is
-    /// then shown as its most frequent colour, so that areas of one colour keep it.
+    /// Clusters of colours are cut in two, the most spread and frequent first, as in Heckbert's median cut (1982).
+    /// Areas of one colour keep it.
     pub(crate) fn of(counts: Counts) -> Self {
         let mut clusters = vec![Cluster::new(counts.0.into_iter().collect())];
         while clusters.len() < MOST {
@@ -95,16 +118,7 @@ impl Palette {
             let [lower, upper] = clusters.swap_remove(index).cut();
             clusters.extend([lower, upper]);
         }
-        let most_frequent = |cluster: &Cluster| {
-            let mut colours = cluster.colours.iter();
-            let first = *colours.next()?;
-            Some(
-                colours
-                    .fold(first, |best, next| if next.1 > best.1 { *next } else { best })
-                    .0,
-            )
-        };
-        let mut colours: Vec<u32> = clusters.iter().filter_map(most_frequent).collect();
+        let mut colours: Vec<u32> = clusters.iter().filter_map(Cluster::representative).collect();
         colours.sort_unstable();
         Self {
             colours,

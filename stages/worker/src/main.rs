@@ -9,7 +9,8 @@ use provenir_build_id::BUILD;
 use provenir_execution::{AnyExecution, erase, serve};
 
 fn main() -> ExitCode {
-    let executions: [Box<dyn AnyExecution>; 7] = [
+    let executions: [Box<dyn AnyExecution>; 8] = [
+        erase(provenir_expert::ExpertExecution),
         erase(provenir_collect::CollectExecution),
         erase(provenir_corrupt::CorruptExecution),
         erase(provenir_split::SplitExecution),

@@ -1,0 +1,249 @@
+//! Soft actor-critic (Haarnoja et al. 2018, with learned temperature) and truncated quantile critics (Kuznetsov et al.
+//! 2020): what is learnt from a batch of transitions.
+//!
+//! * `actor`: the Gaussian policy squashed by tanh; its actions, their log-probabilities, and the way back through both.
+//! * `critics`: two networks that value actions, what they should have said, and the gradient of what they got wrong.
+//! * `temperature`: the weight of the entropy.
+//!
+//! Gradients are written by hand, on the passes of `provenir-nn`; the tests hold them against LibTorch's own.
+//!
+//! Invariant: the noise of update n depends on the seed and n alone.
+
+mod actor;
+mod critics;
+#[cfg(test)]
+mod gradients;
+mod temperature;
+
+use provenir_nn::NnError;
+use provenir_policy::{About, Policy};
+use provenir_random::Stream;
+use tch::{Device, Kind, Tensor};
+
+use crate::bytes::{Coded, coded};
+use actor::Actor;
+pub use critics::Value;
+use critics::{Critics, Transitions};
+use temperature::Temperature;
+
+/// What and how to learn.
+#[derive(Clone, Debug)]
+pub struct LearnerSettings {
+    /// Widths of the hidden layers of policy and critics.
+    pub hidden: Vec<usize>,
+    /// What a critic says of an action.
+    pub value: Value,
+    /// Whether critics are normalised and value what comes next themselves, without slow copies.
+    pub normalised_critics: bool,
+    /// Adam's step size at the start.
+    pub learning_rate: f64,
+    /// Transitions a batch.
+    pub batch: usize,
+    /// Share by which the target networks move at an update.
+    pub tau: f64,
+    /// Updates of the critics for each of the policy.
+    pub policy_delay: u64,
+    /// Fixed weight of the entropy; learned where not given.
+    pub temperature: Option<f64>,
+}
+
+/// Adam's decay of the mean of gradients where critics are normalised (Bhatt et al. 2024).
+const NORMALISED_BETA1: f64 = 0.5;
+
+/// Transitions to learn from, row by row.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a> {
+    /// `[B, O]`
+    pub observations: &'a [f32],
+    /// In [−1, 1], `[B, A]`.
+    pub actions: &'a [f32],
+    /// `[B]`
+    pub rewards: &'a [f32],
+    /// `[B, O]`
+    pub next_observations: &'a [f32],
+    /// What the value of the next observation counts for: the discount, or 0 where nothing comes next; `[B]`.
+    pub discounts: &'a [f32],
+}
+
+/// What an update found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Metrics {
+    /// The loss of the critics before the step.
+    pub critic_loss: f64,
+    /// Where the policy was updated, too.
+    pub policy: Option<PolicyMetrics>,
+    /// Weight of the entropy in this update.
+    pub temperature: f64,
+}
+
+/// What an update of the policy found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PolicyMetrics {
+    /// The mean of α log π − Q.
+    pub loss: f64,
+    /// Mean of −log π over the batch.
+    pub entropy: f64,
+}
+
+/// A policy and its critics.
+pub struct Learner {
+    settings: LearnerSettings,
+    stream: Stream,
+    device: Device,
+    updates: u64,
+    actor: Actor,
+    critics: Critics,
+    temperature: Temperature,
+}
+
+struct State {
+    updates: u64,
+    actor: Vec<u8>,
+    critics: Vec<u8>,
+    temperature: Temperature,
+}
+
+coded! { State { updates, actor, critics, temperature } }
+
+impl Learner {
+    /// Everything at its initial value.
+    pub fn new(
+        settings: &LearnerSettings,
+        observation: usize,
+        action: usize,
+        seed: u64,
+        device: Device,
+    ) -> Result<Self, NnError> {
+        let stream = Stream::new(seed, "learner");
+        Ok(Self {
+            actor: Actor::new(settings, observation, action, &stream, device)?,
+            critics: Critics::new(settings, observation, action, &stream, device)?,
+            temperature: Temperature::new(settings.temperature, action),
+            settings: settings.clone(),
+            stream,
+            device,
+            updates: 0,
+        })
+    }
+
+    /// A step of the critics and, where it is due, of policy and temperature; `rate_share` multiplies the learning rate.
+    pub fn update(&mut self, batch: &Batch<'_>, rate_share: f64) -> Result<Metrics, NnError> {
+        let rows = self.settings.batch as i64;
+        let tensor = |values: &[f32]| -> Result<Tensor, NnError> {
+            Ok(Tensor::f_from_slice(values)?
+                .f_view([rows, -1])?
+                .f_to_device(self.device)?)
+        };
+        let (observations, actions) = (tensor(batch.observations)?, tensor(batch.actions)?);
+        let next_observations = tensor(batch.next_observations)?;
+        let (rewards, discounts) = (tensor(batch.rewards)?, tensor(batch.discounts)?);
+        let rate = self.settings.learning_rate * rate_share;
+        let temperature = self.temperature.value();
+        let stream = self.stream.child("update", self.updates);
+        let due = self.updates.is_multiple_of(self.settings.policy_delay);
+        self.updates += 1;
+
+        let next = self.actor.sample(&next_observations, stream.child("next", 0))?;
+        let soft = next.log_probability.f_mul_scalar(-temperature)?;
+        let critic_loss = self.critics.step(
+            &Transitions {
+                observations: &observations,
+                actions: &actions,
+                rewards: &rewards,
+                discounts: &discounts,
+                next_observations: &next_observations,
+                next_actions: &next.actions,
+                soft: &soft,
+            },
+            rate,
+        )?;
+        let policy = if due {
+            let sample = self.actor.sample(&observations, stream.child("now", 0))?;
+            let (value, slope) = self.critics.slope(&observations, &sample.actions)?;
+            self.actor.step(&sample, &slope, temperature, rate)?;
+            let log_probability = mean(&sample.log_probability)?;
+            self.temperature.step(log_probability, rate);
+            Some(PolicyMetrics {
+                loss: temperature * log_probability - value,
+                entropy: -log_probability,
+            })
+        } else {
+            None
+        };
+        self.critics.follow()?;
+        Ok(Metrics {
+            critic_loss,
+            policy,
+            temperature,
+        })
+    }
+
+    /// An action for every row of observations, drawn from the policy with noise of this stream.
+    pub fn explore(
+        &mut self,
+        observations: &[f32],
+        actions: &mut [f32],
+        noise: Stream,
+    ) -> Result<(), NnError> {
+        self.actor.explore(observations, actions, noise)
+    }
+
+    /// The policy without its noise.
+    pub fn policy(&self, about: About) -> Result<Policy, NnError> {
+        self.actor.policy(about)
+    }
+
+    /// Everything that was learnt.
+    pub fn save(&self) -> Result<Vec<u8>, NnError> {
+        let state = State {
+            updates: self.updates,
+            actor: self.actor.save()?,
+            critics: self.critics.save()?,
+            temperature: self.temperature.clone(),
+        };
+        let mut bytes = Vec::new();
+        state.write(&mut bytes);
+        Ok(bytes)
+    }
+
+    /// Takes back what [`Learner::save`] gave; where that fails it is of no further use.
+    pub fn load(&mut self, mut bytes: &[u8]) -> Result<(), NnError> {
+        let state = State::read(&mut bytes).ok_or_else(|| unreadable("a learner"))?;
+        self.updates = state.updates;
+        self.actor.load(&state.actor)?;
+        self.critics.load(&state.critics)?;
+        self.temperature.load(&state.temperature);
+        Ok(())
+    }
+}
+
+fn unreadable(what: &'static str) -> NnError {
+    NnError::Length {
+        what,
+        expected: 1,
+        found: 0,
+    }
+}
+
+/// The mean of all values.
+fn mean(tensor: &Tensor) -> Result<f64, NnError> {
+    Ok(tensor.f_mean(Kind::Float)?.f_double_value(&[])?)
+}
+
+/// Standard normal numbers.
+fn normal(mut stream: Stream, shape: [i64; 2], device: Device) -> Result<Tensor, NnError> {
+    let values: Vec<f32> = (0..shape[0] * shape[1]).map(|_| stream.normal() as f32).collect();
+    Ok(Tensor::f_from_slice(&values)?
+        .f_view(shape)?
+        .f_to_device(device)?)
+}
+
+/// A network's weights, and how far Adam has come.
+struct Saved {
+    networks: Vec<f32>,
+    mean: Vec<f32>,
+    square: Vec<f32>,
+    steps: u64,
+}
+
+coded! { Saved { networks, mean, square, steps } }
