@@ -34,6 +34,8 @@ pub(super) enum Command {
     Status(ManifestArguments),
     /// Describe an artifact: a policy's network, or a table's columns, statistics, metadata and first rows.
     Show(ShowArguments),
+    /// Draw an episode of a policy as an animation: GIF, animated PNG or animated SVG.
+    Render(RenderArguments),
     /// Write a policy in the format of other programs.
     Export(ExportArguments),
     /// Print where an artifact is.
@@ -140,6 +142,47 @@ pub(super) struct ShowArguments {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct RenderArguments {
+    #[command(flatten)]
+    pub(super) reference: ReferenceArguments,
+    /// The file to write: a GIF, an animated PNG (.apng, .png) or an animated SVG by the end of its name.
+    #[arg(long, short, value_name = "FILE", value_parser = path())]
+    pub(super) out: Utf8PathBuf,
+    /// Which checkpoint of the policy acts [default: the last].
+    #[arg(long, value_name = "N")]
+    pub(super) checkpoint: Option<u32>,
+    /// Seed of the initial states, as `evaluate` has it [default: 0].
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
+    /// Which of the episodes that `evaluate` runs with that seed [default: 0].
+    #[arg(long, value_name = "N")]
+    pub(super) trial: Option<u32>,
+    /// Steps after which the animation ends [default: 1000, the longest episode].
+    #[arg(long, value_name = "N")]
+    pub(super) steps: Option<u32>,
+    /// How many simulated seconds a second shows: 0.5 is slow motion [default: 1].
+    #[arg(long, value_name = "X")]
+    pub(super) speed: Option<f64>,
+    /// Frames a second [default: 20].
+    #[arg(long, value_name = "N")]
+    pub(super) fps: Option<u32>,
+    /// Width in pixels [default: 512].
+    #[arg(long, value_name = "N")]
+    pub(super) width: Option<u32>,
+    /// Height in pixels [default: 288].
+    #[arg(long, value_name = "N")]
+    pub(super) height: Option<u32>,
+    /// The words above the picture, "" for none [default: task and method].
+    #[arg(long, value_name = "TEXT")]
+    pub(super) title: Option<String>,
+    #[command(flatten)]
+    pub(super) agent: AgentArguments,
+    /// Say nothing but what went wrong.
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct ExportArguments {
     #[command(flatten)]
     pub(super) reference: ReferenceArguments,
@@ -159,7 +202,7 @@ pub(super) enum ExportFormat {
 }
 
 /// What a Stable-Baselines3 archive does not tell of its agent.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Stable-Baselines3 archives")]
 pub(super) struct AgentArguments {
     /// The environment that the agent acts in.

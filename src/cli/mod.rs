@@ -15,6 +15,7 @@ mod log;
 mod plan;
 mod policy;
 mod reference;
+mod render;
 mod run;
 mod selector;
 mod session;
@@ -82,6 +83,7 @@ fn execute(edition: &Edition, command: &Command) -> Result<Exit, CommandError> {
         Command::Plan(arguments) => plan::plan(edition, arguments),
         Command::Status(arguments) => status::status(edition, arguments),
         Command::Show(arguments) => show::show(edition, arguments),
+        Command::Render(arguments) => render::render(edition, arguments),
         Command::Export(arguments) => export::export(edition, arguments),
         Command::Path(arguments) => show::path(edition, arguments),
         Command::Log(arguments) => log::log(edition, arguments),

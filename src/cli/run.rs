@@ -1,3 +1,6 @@
+use std::collections::BTreeSet;
+use std::time::Instant;
+
 use provenir_api::Resources;
 
 use super::arguments::RunArguments;
@@ -7,8 +10,20 @@ use super::{Edition, session};
 use crate::clock;
 use crate::display::{Display, Mode};
 use crate::exec::{self, Event, Options, Subscriber, Survey};
+use crate::plan::{CellIndex, Plan};
 use crate::record::{Program, Recorder, Request, RunId};
-use crate::store::StoreError;
+use crate::store::{Store, StoreError};
+
+/// How a plan is carried out.
+#[derive(Debug, Default)]
+pub(super) struct Manner {
+    /// Cells that are executed although the store has their results.
+    pub(super) force: BTreeSet<CellIndex>,
+    /// Processor cores that cells may occupy together; all, where absent.
+    pub(super) jobs: Option<u32>,
+    /// How it is shown.
+    pub(super) mode: Mode,
+}
 
 /// `run`.
 pub(super) fn run(edition: &Edition, arguments: &RunArguments) -> Result<Exit, CommandError> {
@@ -16,13 +31,34 @@ pub(super) fn run(edition: &Edition, arguments: &RunArguments) -> Result<Exit, C
     let plan = session::plan(edition, &arguments.manifest)?;
     let force = session::select(&plan, &arguments.force)?;
     let store = session::create(&arguments.manifest, &plan)?;
+    let mode = match (arguments.json, arguments.quiet) {
+        (true, _) => Mode::Json,
+        (_, true) => Mode::Quiet,
+        _ => Mode::Auto,
+    };
+    let manner = Manner {
+        force,
+        jobs: arguments.jobs,
+        mode,
+    };
+    carry_out(edition, &plan, &store, manner, began)
+}
+
+/// Gets a plan done: shows and records it.
+pub(super) fn carry_out(
+    edition: &Edition,
+    plan: &Plan,
+    store: &Store,
+    manner: Manner,
+    began: Instant,
+) -> Result<Exit, CommandError> {
     let id = RunId::new();
     let options = Options {
         resources: Resources {
-            cores: arguments.jobs.unwrap_or_else(exec::cores),
+            cores: manner.jobs.unwrap_or_else(exec::cores),
             memory: exec::memory(),
         },
-        force,
+        force: manner.force,
         worker: session::worker(edition)?,
         logs: Recorder::logs(store.layout(), &id),
         began,
@@ -37,17 +73,12 @@ pub(super) fn run(edition: &Edition, arguments: &RunArguments) -> Result<Exit, C
             build: provenir_build_id::BUILD.to_owned(),
         },
     };
-    let mode = match (arguments.json, arguments.quiet) {
-        (true, _) => Mode::Json,
-        (_, true) => Mode::Quiet,
-        _ => Mode::Auto,
-    };
     let mut both = Both {
-        display: Display::new(&plan, mode),
-        recorder: Recorder::new(&store, &plan, request),
+        display: Display::new(plan, manner.mode),
+        recorder: Recorder::new(store, plan, request),
     };
-    let survey = Survey::take(&plan, &store, &options.force)?;
-    let outcome = exec::run(survey, &plan, &store, &options, &mut both);
+    let survey = Survey::take(plan, store, &options.force)?;
+    let outcome = exec::run(survey, plan, store, &options, &mut both);
     if let Some(error) = both.recorder.unnoted().or(outcome.unnoted.as_ref()) {
         say(&format!(
             "warning: the store cannot be written to, so that nothing of this run is recorded there: {error}"

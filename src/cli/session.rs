@@ -29,6 +29,15 @@ pub(super) fn plan(edition: &Edition, arguments: &ManifestArguments) -> Result<P
     Ok(plan)
 }
 
+/// Where the store is that belongs to a manifest's folder, whether the manifest exists or not.
+pub(super) fn root(arguments: &ManifestArguments) -> Result<Utf8PathBuf, CommandError> {
+    let manifest = environment::working_folder()?.join(&arguments.manifest);
+    let folder = manifest.parent().unwrap_or(&manifest);
+    let root = environment::store(arguments.store.cache.as_deref(), folder)?;
+    warn_of_newer(&root)?;
+    Ok(root)
+}
+
 /// Whether a text that may also be the beginning of a digest names a stage of the manifest, where there is one that can
 /// be read.
 pub(super) fn names_stage(edition: &Edition, arguments: &ManifestArguments, text: &str) -> bool {

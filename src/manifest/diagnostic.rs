@@ -73,6 +73,11 @@ pub struct Entry<'a> {
 }
 
 impl Diagnostics {
+    /// Nothing is wrong.
+    pub(crate) fn none() -> Self {
+        Report::new(Sources::default()).finish()
+    }
+
     /// Whether anything keeps the manifest from running.
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(|found| found.severity == Severity::Error)

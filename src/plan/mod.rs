@@ -8,6 +8,7 @@
 //! * `schemas`: the columns that arrive at each port.
 //! * `layout`, `links`, `expand`: cells and what they take.
 //! * `publish`: named copies of outputs.
+//! * `single`: the plan of a command that needs one thing made.
 
 #![expect(
     clippy::similar_names,
@@ -25,6 +26,7 @@ mod model;
 mod parameters;
 mod publish;
 mod schemas;
+mod single;
 mod sizes;
 mod sources;
 mod template;
@@ -34,4 +36,5 @@ pub use key::{Action, ActionInput, DOMAIN};
 pub use model::{Cell, CellIndex, Input, Plan, Publish, Stage, StageInput};
 
 pub(crate) use expand::expand;
+pub(crate) use single::Single;
 pub(crate) use sources::{cause, neighbour, normal};

@@ -68,18 +68,20 @@ fn pattern(
         return None;
     };
     let pieces = pieces?;
-    let extension = output.content.extension();
-    let ends_well = Utf8Path::new(&decl.path.value).extension() == Some(extension);
+    let ends_well = Utf8Path::new(&decl.path.value)
+        .extension()
+        .is_some_and(|extension| output.content.admits(extension));
     if !ends_well && !matches!(pieces.last(), Some(Piece::Axis(_))) {
         report
             .warning(
                 decl.path.span,
                 format!(
-                    "output `{}` is a .{extension} file, and the path says otherwise",
-                    output.name
+                    "output `{}` is a {} file, and the path says otherwise",
+                    output.name,
+                    output.content.named()
                 ),
             )
-            .help(format!("let the path end in `.{extension}`"));
+            .help(format!("let the path end in `{}`", output.content.named()));
     }
     let mut named = AxisSet::default();
     piece_axes(&pieces, &mut named);

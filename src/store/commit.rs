@@ -77,7 +77,7 @@ impl Staged {
             let Some(output) = outputs.iter().find(|output| output.port == port.name) else {
                 return wrong(format!("the output `{}` is missing", port.name));
             };
-            if output.extension != port.content.extension() {
+            if !port.content.admits(&output.extension) {
                 return wrong(format!(
                     "the output `{}` is a .{} file",
                     port.name, output.extension

@@ -1,5 +1,6 @@
 use provenir_api::port::{Arity, Column, ColumnType, Content, InputPort, OutputPort, TableSchema};
 use provenir_api::{AnyKind, Determinism, Kind, Parameters, Revision, SourceFile, erase};
+use provenir_kinds::render::Render;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,7 @@ pub fn kinds() -> Vec<Box<dyn AnyKind>> {
         erase::<Crash>(),
         erase::<Chatter>(),
         erase::<Clock>(),
+        erase::<Render>(),
     ]
 }
 

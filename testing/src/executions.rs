@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use provenir_api::protocol::Progress;
 use provenir_execution::{AnyExecution, Context, Execution, Failure, Inputs, Outputs, erase};
+use provenir_kinds::render::{Render, RenderParameters};
 use provenir_table::TableBuilder;
 
 use crate::declarations::{
@@ -18,6 +19,7 @@ pub fn executions() -> Vec<Box<dyn AnyExecution>> {
         erase(RunCrash),
         erase(RunChatter),
         erase(RunClock),
+        erase(RunRender),
     ]
 }
 
@@ -153,5 +155,39 @@ impl Execution for RunClock {
         context: &Context<'_>,
     ) -> Result<Outputs, Failure> {
         sum(inputs, context.elapsed().as_secs_f64())
+    }
+}
+
+/// Writes down what it was asked to draw: the real execution needs Bullet.
+struct RunRender;
+
+impl Execution for RunRender {
+    type Kind = Render;
+
+    fn execute(
+        &self,
+        parameters: &RenderParameters,
+        _: &Inputs,
+        _: &Context<'_>,
+    ) -> Result<Outputs, Failure> {
+        let asked = serde_json::to_string(parameters).map_err(|error| Failure::bug(error.to_string()))?;
+        let extension = parameters.format.extension();
+        let data = TableBuilder::new()
+            .u32("step", vec![0])
+            .f64("time", vec![0.0])
+            .unit("s")
+            .f64("distance", vec![0.0])
+            .unit("m")
+            .f64("height", vec![0.0])
+            .unit("m")
+            .f64("return", vec![0.0])
+            .build()?;
+        Ok(Outputs::new()
+            .file_of(
+                "animation",
+                extension,
+                format!("{extension} {asked}").into_bytes(),
+            )
+            .table("data", data))
     }
 }

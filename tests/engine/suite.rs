@@ -9,6 +9,7 @@
 //! * `determinism`: the same results whatever the order, the folder, and the number of workers.
 //! * `commands`: what the other commands print.
 //! * `policies`: policies of any file, shown and exported.
+//! * `render`: animations by one command.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,5 +23,6 @@ mod failures;
 mod faults;
 mod policies;
 mod publish;
+mod render;
 mod reuse;
 mod sharing;

@@ -1,11 +1,14 @@
 //! What a figure says of itself: the text by which a file, found alone, leads back to the cell that drew it.
 //!
 //! The text is a JSON object, `{"format":1,"action_key":"…","data":"…"}`. An SVG carries it, escaped, as the content of
-//! its element `<metadata id="provenir">`; a PNG in an uncompressed `iTXt` chunk with the keyword `provenir`.
+//! its element `<metadata id="provenir">`; a PNG in an uncompressed `iTXt` chunk with the keyword `provenir`; a GIF in a
+//! comment, behind the word `provenir` and a space.
 //!
 //! Behind it stands a seal: the BLAKE3 digest of the file without the seal, in hexadecimal, as the element
-//! `<metadata id="provenir-seal">` or a `tEXt` chunk with the keyword `provenir-seal`. So a figure that was altered can
+//! `<metadata id="provenir-seal">`, a `tEXt` chunk with the keyword `provenir-seal`, or a comment behind that word. So a figure that was altered can
 //! be told from one that is as it was drawn, wherever it is found.
+
+mod gif;
 
 use std::ops::Range;
 
@@ -67,7 +70,12 @@ impl FigureIdentity {
         format!("{SVG_OPEN}{escaped}{SVG_CLOSE}")
     }
 
-    /// Seals the bytes of an SVG or a PNG that carry an identity; others are left as they are.
+    /// The comment that carries the text in a GIF, before its first picture.
+    pub fn gif_comment(&self) -> Vec<u8> {
+        gif::comment(self)
+    }
+
+    /// Seals the bytes of an SVG, a PNG or a GIF that carry an identity; others are left as they are.
     pub fn seal(mut file: Vec<u8>) -> Vec<u8> {
         let hex = Digest::of(&file).hex();
         let (position, seal) = if file.starts_with(PNG_SIGNATURE) {
@@ -78,6 +86,11 @@ impl FigureIdentity {
                 return file;
             };
             (end, png_chunk(*b"tEXt", &[PNG_SEAL, hex.as_bytes()].concat()))
+        } else if file.starts_with(gif::SIGNATURE) {
+            let Some(seal) = gif::seal(&file, &hex) else {
+                return file;
+            };
+            seal
         } else {
             let Some(end) = svg_end(&file) else { return file };
             (end, format!("{SVG_SEAL}{hex}{SVG_CLOSE}").into_bytes())
@@ -86,7 +99,7 @@ impl FigureIdentity {
         file
     }
 
-    /// Whether the bytes are those of an SVG or a PNG that was sealed, and not altered since.
+    /// Whether the bytes are those of an SVG, a PNG or a GIF that was sealed, and not altered since.
     pub fn is_unaltered(file: &[u8]) -> bool {
         let found = if file.starts_with(PNG_SIGNATURE) {
             png_chunks(file).find_map(|chunk| {
@@ -94,15 +107,17 @@ impl FigureIdentity {
                     .data
                     .strip_prefix(PNG_SEAL)
                     .filter(|_| chunk.name == b"tEXt")?;
-                Some((chunk.range, hex))
+                Some((chunk.range, hex.to_vec()))
             })
+        } else if file.starts_with(gif::SIGNATURE) {
+            gif::sealed(file)
         } else {
             svg_end(file).and_then(|start| {
                 let rest = file[start..].strip_prefix(SVG_SEAL.as_bytes())?;
                 let hex = rest.get(..2 * size_of::<Digest>())?;
                 let seal = SVG_SEAL.len() + hex.len() + SVG_CLOSE.len();
                 let closes = rest[hex.len()..].starts_with(SVG_CLOSE.as_bytes());
-                closes.then_some((start..start + seal, hex))
+                closes.then(|| (start..start + seal, hex.to_vec()))
             })
         };
         let Some((seal, hex)) = found else { return false };
@@ -110,10 +125,12 @@ impl FigureIdentity {
         Self::read(&rest).is_some() && hex == Digest::of(&rest).hex().as_bytes()
     }
 
-    /// Reads it from the bytes of an SVG or a PNG; `None` where they do not carry it.
+    /// Reads it from the bytes of an SVG, a PNG or a GIF; `None` where they do not carry it.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let text = if bytes.starts_with(PNG_SIGNATURE) {
             png_text(bytes)?
+        } else if bytes.starts_with(gif::SIGNATURE) {
+            gif::text(bytes)?
         } else {
             svg_text(bytes)?
         };

@@ -20,6 +20,8 @@ pub enum Content {
     Table(TableSchema),
     /// A file of the given extension (without the dot), stored as it is.
     File(String),
+    /// A file of one of the given extensions, stored as it is; which, the execution says.
+    FileOf(Vec<String>),
 }
 
 /// An input of a kind.
@@ -191,21 +193,40 @@ impl Content {
     pub fn mismatches(&self, wanted: &Self) -> Vec<String> {
         match (self, wanted) {
             (Self::Table(have), Self::Table(wanted)) => have.mismatches(wanted),
-            (Self::File(have), Self::File(wanted)) if have == wanted => Vec::new(),
-            (Self::File(have), Self::File(wanted)) => {
-                vec![format!("it is a .{have} file, not a .{wanted} file")]
+            (have, Self::Table(_)) => vec![format!("it is a {} file, not a table", have.named())],
+            (Self::Table(_), wanted) => vec![format!("it is a table, not a {} file", wanted.named())],
+            (have, wanted) if have.extensions().iter().all(|extension| wanted.admits(extension)) => {
+                Vec::new()
             }
-            (Self::File(have), Self::Table(_)) => vec![format!("it is a .{have} file, not a table")],
-            (Self::Table(_), Self::File(wanted)) => vec![format!("it is a table, not a .{wanted} file")],
+            (have, wanted) => vec![format!(
+                "it is a {} file, not a {} file",
+                have.named(),
+                wanted.named()
+            )],
         }
     }
 
-    /// The extension of the stored file, without the dot.
-    pub fn extension(&self) -> &str {
+    /// The extensions that the stored file may have, without the dot.
+    pub fn extensions(&self) -> Vec<&str> {
         match self {
-            Self::Table(_) => "parquet",
-            Self::File(extension) => extension,
+            Self::Table(_) => vec!["parquet"],
+            Self::File(extension) => vec![extension],
+            Self::FileOf(extensions) => extensions.iter().map(String::as_str).collect(),
         }
+    }
+
+    /// Whether the stored file may have that extension.
+    pub fn admits(&self, extension: &str) -> bool {
+        self.extensions().contains(&extension)
+    }
+
+    /// The extensions, for people: `.gif or .svg`.
+    pub fn named(&self) -> String {
+        self.extensions()
+            .iter()
+            .map(|extension| format!(".{extension}"))
+            .collect::<Vec<_>>()
+            .join(" or ")
     }
 }
 

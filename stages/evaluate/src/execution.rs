@@ -5,7 +5,7 @@ use provenir_execution::{Context, Execution, Failure, Inputs, Outputs};
 use provenir_kinds::evaluate::{Evaluate, EvaluateParameters};
 use provenir_policy::{Policy, PolicyError, PolicySet};
 use provenir_random::Stream;
-use provenir_sim::{Episode, Rollouts, SimError, Task};
+use provenir_sim::{Episode, Rollouts, SimError, Task, trial_seed};
 
 use crate::Summary;
 use crate::expert;
@@ -86,8 +86,7 @@ enum Trouble {
 
 /// The episode seeds of the trials, the same whatever is evaluated.
 fn trial_seeds(seed: u64, trials: u32) -> Vec<u64> {
-    let mut stream = Stream::new(seed, "trials");
-    (0..trials).map(|_| stream.u64()).collect()
+    (0..trials).map(|trial| trial_seed(seed, trial)).collect()
 }
 
 fn roll_out(

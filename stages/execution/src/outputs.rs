@@ -16,7 +16,8 @@ pub struct Outputs {
 #[derive(Debug)]
 enum Artifact {
     Table(Table),
-    File(Vec<u8>),
+    /// Its bytes and, where the port leaves that open, its extension.
+    File(Vec<u8>, Option<&'static str>),
 }
 
 impl Outputs {
@@ -35,7 +36,15 @@ impl Outputs {
     /// The same, with a file at a port.
     #[must_use]
     pub fn file(mut self, port: &'static str, bytes: Vec<u8>) -> Self {
-        self.artifacts.insert(port, Artifact::File(bytes));
+        self.artifacts.insert(port, Artifact::File(bytes, None));
+        self
+    }
+
+    /// The same, with a file at a port that leaves its extension open.
+    #[must_use]
+    pub fn file_of(mut self, port: &'static str, extension: &'static str, bytes: Vec<u8>) -> Self {
+        self.artifacts
+            .insert(port, Artifact::File(bytes, Some(extension)));
         self
     }
 
@@ -43,14 +52,14 @@ impl Outputs {
     pub fn get_table(&self, port: &str) -> Option<&Table> {
         match self.artifacts.get(port)? {
             Artifact::Table(table) => Some(table),
-            Artifact::File(_) => None,
+            Artifact::File(..) => None,
         }
     }
 
     /// The file at a port.
     pub fn get_file(&self, port: &str) -> Option<&[u8]> {
         match self.artifacts.get(port)? {
-            Artifact::File(bytes) => Some(bytes),
+            Artifact::File(bytes, _) => Some(bytes),
             Artifact::Table(_) => None,
         }
     }
@@ -64,22 +73,13 @@ impl Outputs {
     ) -> Result<Vec<OutputArtifact>, Failure> {
         let mut written = Vec::with_capacity(ports.len());
         for port in ports {
-            let path = folder.join(format!("{}.{}", port.name, port.content.extension()));
             let Some(artifact) = self.artifacts.remove(port.name) else {
                 return Err(Failure::bug(format!(
                     "nothing was given at the output port `{}`",
                     port.name
                 )));
             };
-            let (
-                Written {
-                    object,
-                    content,
-                    size,
-                    rows,
-                },
-                path,
-            ) = match (artifact, &port.content) {
+            let extension = match (&artifact, &port.content) {
                 (Artifact::Table(table), Content::Table(schema)) => {
                     let mismatches = table.schema().mismatches(schema);
                     if !mismatches.is_empty() {
@@ -89,15 +89,29 @@ impl Outputs {
                             mismatches.join("; ")
                         )));
                     }
-                    (write(&path, &table)?, path)
+                    "parquet"
                 }
-                (Artifact::File(bytes), Content::File(_)) => (write_file(&path, &bytes)?, path),
+                (Artifact::File(_, None), Content::File(extension)) => extension,
+                (Artifact::File(_, Some(extension)), open @ Content::FileOf(_)) if open.admits(extension) => {
+                    extension
+                }
                 _ => {
                     return Err(Failure::bug(format!(
                         "the output port `{}` declares something else than was given",
                         port.name
                     )));
                 }
+            };
+            let extension = extension.to_owned();
+            let path = folder.join(format!("{}.{extension}", port.name));
+            let Written {
+                object,
+                content,
+                size,
+                rows,
+            } = match &artifact {
+                Artifact::Table(table) => write(&path, table)?,
+                Artifact::File(bytes, _) => write_file(&path, bytes)?,
             };
             written.push(OutputArtifact {
                 port: port.name.to_owned(),
@@ -106,7 +120,7 @@ impl Outputs {
                 object,
                 size,
                 rows,
-                extension: port.content.extension().to_owned(),
+                extension,
             });
         }
         match self.artifacts.keys().next() {

@@ -1,13 +1,12 @@
 //! `collect`: rolls an expert out in the simulator.
 
-use camino::Utf8Path;
 use provenir_api::port::{Arity, InputPort, OutputPort, TableSchema};
 use provenir_api::{Determinism, Kind, Parameters, Problem, Resources, Revision, Rows, Sizes, SourceFile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machinery::{POLICY, RANDOM, SIM, TABLE};
-use crate::{Environment, tables};
+use crate::{Environment, PolicyFormat, tables};
 
 /// Parameters of `collect`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -52,29 +51,6 @@ pub enum Activation {
     Tanh,
 }
 
-/// What a file that the parameter `expert` names is, by the end of its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExpertFile {
-    /// A policy as a table.
-    Table,
-    /// A policy as safetensors.
-    Safetensors,
-    /// A Stable-Baselines3 archive.
-    Archive,
-}
-
-impl ExpertFile {
-    /// What the file at a path is; `None` where its name ends in nothing known.
-    pub fn of(path: &Utf8Path) -> Option<Self> {
-        match path.extension()? {
-            "parquet" => Some(Self::Table),
-            "safetensors" => Some(Self::Safetensors),
-            "zip" => Some(Self::Archive),
-            _ => None,
-        }
-    }
-}
-
 impl Parameters for CollectParameters {
     fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
@@ -88,7 +64,7 @@ impl Parameters for CollectParameters {
             ),
             _ => {}
         }
-        let format = self.expert.as_ref().map(|file| ExpertFile::of(file.path()));
+        let format = self.expert.as_ref().map(|file| PolicyFormat::of(file.path()));
         if let (Some(file), Some(None)) = (&self.expert, format) {
             problems.push(
                 Problem::new(
@@ -98,7 +74,7 @@ impl Parameters for CollectParameters {
                 .help("a policy ends in .parquet or .safetensors, a Stable-Baselines3 archive in .zip"),
             );
         }
-        let archive = format == Some(Some(ExpertFile::Archive));
+        let archive = format == Some(Some(PolicyFormat::Archive));
         for (given, pointer) in [
             (self.normalization.is_some(), "/normalization"),
             (self.activation.is_some(), "/activation"),

@@ -11,14 +11,17 @@ pub mod corrupt;
 pub mod evaluate;
 pub mod expert;
 pub mod plot;
+pub mod render;
 pub mod split;
 pub mod tables;
 pub mod train;
 
 mod environment;
 mod machinery;
+mod policy_format;
 
 pub use environment::Environment;
+pub use policy_format::PolicyFormat;
 
 use provenir_api::{AnyKind, erase};
 
@@ -32,5 +35,6 @@ pub fn all() -> Vec<Box<dyn AnyKind>> {
         erase::<train::Train>(),
         erase::<evaluate::Evaluate>(),
         erase::<plot::Plot>(),
+        erase::<render::Render>(),
     ]
 }

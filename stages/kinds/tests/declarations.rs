@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use provenir_api::AnyKind;
-use provenir_api::port::Arity;
+use provenir_api::port::{Arity, TableSchema};
 use provenir_kinds::all;
 use serde_json::{Value, json};
 
@@ -269,6 +269,43 @@ fn environments_are_written_as_they_are_named() {
     for environment in provenir_kinds::Environment::ALL {
         assert_eq!(json!(environment), environment.name());
     }
+}
+
+#[test]
+fn what_to_draw_and_how_much_of_it_is_checked() {
+    let problems = |parameters: Value| kind("render").resolve(&parameters).unwrap_err();
+    let message = |parameters: Value| problems(parameters)[0].message.clone();
+    assert_eq!(
+        message(json!({"env": "hopper", "policy": "a.pkl"})),
+        "`a.pkl` is neither a policy nor an archive"
+    );
+    assert_eq!(
+        message(json!({"env": "hopper", "policy": "a.parquet", "time_feature": true})),
+        "`time_feature` belongs to a Stable-Baselines3 archive (.zip) named by `policy`"
+    );
+    // 16.5 s at a twentieth of the pace: 330 s, each of 50 frames.
+    assert_eq!(
+        message(json!({"env": "hopper", "speed": 0.05, "fps": 50})),
+        "the animation has up to 16501 frames; at most 3000 are drawn"
+    );
+    assert!(
+        message(json!({"env": "hopper", "fps": 50, "speed": 0.5, "width": 1920, "height": 1080}))
+            .contains("pixels together")
+    );
+    assert_eq!(problems(json!({"env": "hopper", "fps": 51}))[0].pointer, "/fps");
+    let resolved = kind("render")
+        .resolve(&json!({"env": "ant", "policy": "0123abcd", "format": "gif", "speed": 1}))
+        .unwrap();
+    assert_eq!(resolved.canonical, json!({"env": "ant"}));
+    assert_eq!(resolved.sources.len(), 1);
+    let wired = [("policy", TableSchema::any())];
+    assert_eq!(kind("render").check(&resolved.full, &wired)[0].pointer, "/policy");
+    let unnamed = kind("render").resolve(&json!({"env": "ant"})).unwrap();
+    assert!(kind("render").check(&unnamed.full, &wired).is_empty());
+    assert_eq!(
+        kind("render").check(&unnamed.full, &[])[0].message,
+        "the policy is missing"
+    );
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use provenir_api::FigureIdentity;
+use provenir_drawing::font;
 use provenir_kinds::plot::{Scale, Share};
 
-use crate::{font, style};
+use crate::style;
 
 /// A grid of panels that share their axes, with curves, bands and reference lines.
 #[derive(Clone, Debug, PartialEq)]

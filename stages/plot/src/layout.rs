@@ -3,10 +3,10 @@
 //! What is written is measured first and given the room it needs, so that nothing overlaps and nothing is cut off; the
 //! panels are as large as asked, or as large as a figure of the size asked leaves them.
 
+use provenir_drawing::font::{Font, Weight, wrap};
 use provenir_kinds::plot::Share;
 
 use crate::figure::{Figure, FigureError};
-use crate::font::{Font, Weight, wrap};
 use crate::legend::{self, Legend};
 use crate::span::{self, Span};
 use crate::text::{Anchor, Text, Turn};

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use provenir_drawing::font::{Font, Weight, wrap};
+
 use crate::figure::Figure;
-use crate::font::{Font, Weight, wrap};
 use crate::layout::LEADING;
 use crate::text::Text;
 

@@ -13,7 +13,6 @@ mod data;
 mod execution;
 mod figure;
 mod filter;
-mod font;
 mod layout;
 mod legend;
 mod path;

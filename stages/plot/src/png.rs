@@ -1,10 +1,7 @@
 //! The figure as pixels.
-//!
-//! The file is written here, on a compressor that is called by name: what a PNG library compresses with is decided by
-//! whoever else in the program asks for a faster one, and some of those give other bytes on other processors.
 
-use miniz_oxide::deflate::compress_to_vec_zlib;
 use provenir_api::FigureIdentity;
+use provenir_drawing::{Png, compress};
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 
@@ -12,9 +9,6 @@ use crate::figure::{Figure, FigureError};
 
 /// Pixels per inch that SVG assumes.
 const SVG_DPI: f64 = 96.0;
-
-/// How hard the compressor tries, of ten.
-const LEVEL: u8 = 8;
 
 /// Renders a figure's SVG at a resolution in pixels per inch. The file carries the resolution and the identity.
 pub fn to_png(svg: &str, dpi: u32, identity: &FigureIdentity) -> Result<Vec<u8>, FigureError> {
@@ -34,30 +28,15 @@ pub fn to_png(svg: &str, dpi: u32, identity: &FigureIdentity) -> Result<Vec<u8>,
     Ok(encode(&picture, dpi, identity))
 }
 
-/// Writes a PNG (ISO/IEC 15948) of eight bits a colour. On white paper nothing is transparent, so that colours are what
-/// they are premultiplied, and alpha is left out.
+/// Writes a PNG of eight bits a colour. On white paper nothing is transparent, so that colours are what they are
+/// premultiplied, and alpha is left out.
 fn encode(picture: &Pixmap, dpi: u32, identity: &FigureIdentity) -> Vec<u8> {
-    let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
-    let mut header = Vec::with_capacity(13);
-    header.extend(picture.width().to_be_bytes());
-    header.extend(picture.height().to_be_bytes());
-    // Eight bits, red green blue; compression, filters and order as ever.
-    header.extend([8, 2, 0, 0, 0]);
-    chunk(&mut file, *b"IHDR", &header);
+    let mut file = Png::new(picture.width(), picture.height(), 2);
     let per_meter = (libm::round(f64::from(dpi) / 0.0254) as u32).to_be_bytes();
-    chunk(&mut file, *b"pHYs", &[&per_meter[..], &per_meter, &[1]].concat());
-    let mut text = FigureIdentity::PNG_KEYWORD.as_bytes().to_vec();
-    // The end of the keyword, not compressed (two bytes), no language, no translated keyword.
-    text.extend([0; 5]);
-    text.extend(identity.text().as_bytes());
-    chunk(&mut file, *b"iTXt", &text);
-    chunk(
-        &mut file,
-        *b"IDAT",
-        &compress_to_vec_zlib(&scanlines(picture), LEVEL),
-    );
-    chunk(&mut file, *b"IEND", &[]);
-    file
+    file.chunk(*b"pHYs", &[&per_meter[..], &per_meter, &[1]].concat());
+    file.identity(identity);
+    file.chunk(*b"IDAT", &compress(&scanlines(picture)));
+    file.finish()
 }
 
 /// Rows of pixels, each behind the number of its filter: the difference to the row above (2), which is nothing for most
@@ -75,14 +54,4 @@ fn scanlines(picture: &Pixmap) -> Vec<u8> {
         }
     }
     lines
-}
-
-fn chunk(file: &mut Vec<u8>, name: [u8; 4], data: &[u8]) {
-    // Below 2^31: the number of pixels is bounded.
-    file.extend((data.len() as u32).to_be_bytes());
-    let checked = file.len();
-    file.extend(name);
-    file.extend(data);
-    let checksum = crc32fast::hash(&file[checked..]);
-    file.extend(checksum.to_be_bytes());
 }

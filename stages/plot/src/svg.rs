@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::fmt::{Arguments, Write};
 
+use provenir_drawing::font::{Font, Weight};
+
 use crate::figure::{Curve, Figure, FigureError, Point};
-use crate::font::{Font, Weight};
 use crate::layout::{LEADING, Layout, PanelLayout, TICK_LENGTH, layout};
 use crate::legend::{Entry, Key, SAMPLE};
 use crate::path::{Path, num};

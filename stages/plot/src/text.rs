@@ -1,6 +1,6 @@
 //! A text at its place.
 
-use crate::font::Weight;
+use provenir_drawing::font::Weight;
 
 /// Which part of each line lies at the place of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-use provenir_bullet_sys::{Pose, Shape};
+use provenir_bullet_sys::{Body, Pose, Shape};
 
 use crate::task::Task;
 
@@ -27,6 +27,27 @@ impl Capsule {
 }
 
 impl Task {
+    /// For each body (the base, then Bullet's links) the limb that it belongs to: those that hang from the torso are
+    /// numbered from 1 in the order of their first links; 0 is the torso and what it hangs from.
+    pub fn limbs(&self) -> Vec<usize> {
+        let torso = match self.torso {
+            Body::Base => 0,
+            Body::Link(link) => link + 1,
+        };
+        let mut limbs = vec![0];
+        let mut count = 0;
+        for link in &self.robot.links {
+            let parent = link.parent.map_or(0, |parent| parent + 1);
+            limbs.push(if parent == torso {
+                count += 1;
+                count
+            } else {
+                limbs[parent]
+            });
+        }
+        limbs
+    }
+
     /// The robot's shapes, each relative to the centre of mass of its body, in the order of the bodies.
     pub fn capsules(&self) -> Vec<Capsule> {
         let base = (&self.robot.base.shapes, [0.0; 3]);

@@ -6,6 +6,7 @@
 //! * [`Lanes`]: environments stepped together, by one thread or several, their observations gathered into one batch.
 //! * [`Rollouts`]: many episodes, in batches and threads; what an [`Episode`] holds depends on its seed and the actor only.
 //! * [`Capsule`]: a shape of a robot, to be drawn.
+//! * [`trial_seed`]: the seeds of the episodes that policies are judged by.
 //! * [`Task::fits`]: whether a policy is one for this task.
 //!
 //! A further robot is a file in `robots/` and a line in `registry.rs`.
@@ -26,12 +27,14 @@ mod registry;
 mod robot;
 mod rollout;
 mod task;
+mod trial;
 
 pub use capsule::Capsule;
 pub use environment::{EPISODE_STEPS, Environment, SimError, Step};
 pub use fits::Misfit;
 pub use lanes::{LaneError, Lanes};
-pub use provenir_bullet_sys::Pose;
+pub use provenir_bullet_sys::{Pose, STEP};
 pub use registry::{NAMES, UnknownTask};
 pub use rollout::{Episode, Rollouts, Transitions};
 pub use task::{InvalidTask, Task};
+pub use trial::trial_seed;

@@ -5,30 +5,37 @@
 use std::fmt::Write;
 use std::sync::OnceLock;
 
-use ttf_parser::{Face, GlyphId, OutlineBuilder};
+use ttf_parser::Face;
+
+pub use ttf_parser::{GlyphId, OutlineBuilder};
 
 /// Weight of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Weight {
+pub enum Weight {
+    /// As running text.
     Regular,
+    /// As titles.
     Bold,
 }
 
 /// `DejaVu` Sans Condensed.
-pub(crate) struct Font {
+#[derive(Debug)]
+pub struct Font {
     face: Face<'static>,
 }
 
 /// A letter and where it begins, in font units from the beginning of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Placed {
-    pub(crate) glyph: GlyphId,
-    pub(crate) x: i32,
+pub struct Placed {
+    /// Its number in the font.
+    pub glyph: GlyphId,
+    /// Where it begins.
+    pub x: i32,
 }
 
 impl Font {
     /// The font of that weight.
-    pub(crate) fn of(weight: Weight) -> &'static Self {
+    pub fn of(weight: Weight) -> &'static Self {
         static REGULAR: OnceLock<Font> = OnceLock::new();
         static BOLD: OnceLock<Font> = OnceLock::new();
         let (cell, bytes): (_, fn() -> &'static [u8]) = match weight {
@@ -41,19 +48,19 @@ impl Font {
     }
 
     /// Font units in the height of the text.
-    pub(crate) fn units(&self) -> f64 {
+    pub fn units(&self) -> f64 {
         f64::from(self.face.units_per_em())
     }
 
     /// Height of capital letters and of numerals as a share of the size.
-    pub(crate) fn capital(&self) -> f64 {
+    pub fn capital(&self) -> f64 {
         let glyph = self.face.glyph_index('H').unwrap_or_default();
         let bounds = self.face.glyph_bounding_box(glyph);
         bounds.map_or(0.0, |bounds| f64::from(bounds.y_max)) / self.units()
     }
 
     /// The letters of a text, and its length in font units. What the font lacks shows as its replacement character.
-    pub(crate) fn place(&self, text: &str) -> (Vec<Placed>, i32) {
+    pub fn place(&self, text: &str) -> (Vec<Placed>, i32) {
         let mut placed: Vec<Placed> = Vec::with_capacity(text.len());
         let mut x = 0;
         for letter in text.chars() {
@@ -72,15 +79,20 @@ impl Font {
     }
 
     /// Length of a text at a size, in the unit of the size.
-    pub(crate) fn width(&self, text: &str, size: f64) -> f64 {
+    pub fn width(&self, text: &str, size: f64) -> f64 {
         f64::from(self.place(text).1) * size / self.units()
     }
 
     /// The outline of a letter as SVG path data in font units, y downwards; empty for a space.
-    pub(crate) fn outline(&self, glyph: GlyphId) -> String {
+    pub fn outline(&self, glyph: GlyphId) -> String {
         let mut path = Outline(String::new());
-        self.face.outline_glyph(glyph, &mut path);
+        self.trace(glyph, &mut path);
         path.0
+    }
+
+    /// Draws the outline of a letter, in font units, y upwards.
+    pub fn trace(&self, glyph: GlyphId, builder: &mut dyn OutlineBuilder) {
+        self.face.outline_glyph(glyph, builder);
     }
 
     fn kerning(&self, left: GlyphId, right: GlyphId) -> i32 {
@@ -131,7 +143,7 @@ impl OutlineBuilder for Outline {
 
 /// Breaks a text into at most `most` lines that are no longer than `width` at a size: between words where it can, within a
 /// word where it must. What is left over is cut off behind an ellipsis.
-pub(crate) fn wrap(text: &str, weight: Weight, size: f64, width: f64, most: usize) -> Vec<String> {
+pub fn wrap(text: &str, weight: Weight, size: f64, width: f64, most: usize) -> Vec<String> {
     /// Far more than fits any figure, and few enough to lay out at once.
     const LONGEST: usize = 2000;
     let font = Font::of(weight);
@@ -178,7 +190,7 @@ pub(crate) fn wrap(text: &str, weight: Weight, size: f64, width: f64, most: usiz
 }
 
 /// The letters of a text that cannot be drawn.
-pub(crate) fn missing(text: &str) -> impl Iterator<Item = char> {
+pub fn missing(text: &str) -> impl Iterator<Item = char> {
     let face = &Font::of(Weight::Regular).face;
     let shown = text
         .chars()
