@@ -36,6 +36,8 @@ build: setup ## set up and build
 smoke: build ## the quickstart at its smallest
 	@$(PROVENIR) run pipelines/quickstart.toml --profile smoke
 
-oracle: build ## compare live with PyBullet (installs it below .deps/)
+oracle: build ## compare live with PyBullet, Stable-Baselines3 and safetensors (installs them below .deps/)
 	@scripts/setup.sh oracle
 	@scripts/oracle.sh
+	@scripts/setup.sh torch
+	@scripts/oracle_agents.sh

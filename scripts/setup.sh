@@ -5,7 +5,7 @@
 #   scripts/setup.sh test      the Python environment that reads our Parquet files in the tests
 #   scripts/setup.sh lint      cargo-deny
 #   scripts/setup.sh oracle    PyBullet, for `make oracle` and `make bench`
-#   scripts/setup.sh torch     PyTorch (2.7 GB), for `make bench`
+#   scripts/setup.sh torch     PyTorch and Stable-Baselines3 (2.7 GB to download, 4.7 GB on disk), for the same
 #
 # Everything that is not a Debian package goes below .deps/, which may be deleted at any time.
 set -euo pipefail

@@ -1,16 +1,18 @@
 use camino::Utf8PathBuf;
-use clap::{Args, Parser, Subcommand};
+use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use provenir_policy::Activation;
 
 use crate::manifest::Overrides;
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    a stage failed
+  1    a stage failed, or a check found a difference
   2    the request or the manifest was wrong
   3    the environment failed: store, disk, device
-  4    a bug of Provenir
+  4    a bug of ours
   130  interrupted";
 
 /// Turns TOML manifests into figures: runs only what it does not already hold, and keeps every artifact under the
@@ -30,8 +32,10 @@ pub(super) enum Command {
     Plan(PlanArguments),
     /// Say what the store has of a pipeline, and what is running.
     Status(ManifestArguments),
-    /// Describe an artifact: columns, statistics, metadata, first rows.
-    Show(ReferenceArguments),
+    /// Describe an artifact: a policy's network, or a table's columns, statistics, metadata and first rows.
+    Show(ShowArguments),
+    /// Write a policy in the format of other programs.
+    Export(ExportArguments),
     /// Print where an artifact is.
     Path(ReferenceArguments),
     /// Print what a cell said when it was last executed.
@@ -53,7 +57,7 @@ pub(super) enum Command {
 #[derive(Debug, Args)]
 pub(super) struct ManifestArguments {
     /// The manifest.
-    #[arg(default_value = "pipeline.toml")]
+    #[arg(default_value = "pipeline.toml", value_parser = path())]
     pub(super) manifest: Utf8PathBuf,
     #[command(flatten)]
     pub(super) overrides: OverrideArguments,
@@ -64,7 +68,7 @@ pub(super) struct ManifestArguments {
 #[derive(Debug, Args)]
 pub(super) struct OverrideArguments {
     /// Lay a profile of the manifest over it.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     profile: Option<String>,
     /// Give an axis other values.
     #[arg(long, value_name = "NAME=VALUE,…")]
@@ -80,7 +84,7 @@ pub(super) struct OverrideArguments {
 #[derive(Debug, Args)]
 pub(super) struct StoreArguments {
     /// The store [default: `PROVENIR_CACHE`, or the nearest `cache` folder of Provenir above the manifest, or `cache` beside it]
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", value_parser = path())]
     pub(super) cache: Option<Utf8PathBuf>,
 }
 
@@ -116,16 +120,67 @@ pub(super) struct PlanArguments {
 
 #[derive(Debug, Args)]
 pub(super) struct ReferenceArguments {
-    /// An output of a cell, such as 'reward[epsilon=0.1].summary'; the beginning of a digest or an action key; or a file.
-    #[arg(value_name = "REF")]
+    /// An output of a cell, such as 'reward[epsilon=0.1].summary'; the beginning of an object's digest or of an action key,
+    /// which need no manifest; or a file.
+    #[arg(value_name = "REF", value_parser = NonEmptyStringValueParser::new())]
     pub(super) reference: String,
     #[command(flatten)]
     pub(super) manifest: ManifestArguments,
 }
 
 #[derive(Debug, Args)]
+pub(super) struct ShowArguments {
+    #[command(flatten)]
+    pub(super) reference: ReferenceArguments,
+    /// Print an object of JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) agent: AgentArguments,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExportArguments {
+    #[command(flatten)]
+    pub(super) reference: ReferenceArguments,
+    /// The format: safetensors is what PyTorch and JAX read, and what `collect` takes as an expert.
+    #[arg(long, value_enum)]
+    pub(super) format: ExportFormat,
+    /// The file to write [default: in the working folder, named after the file or by the content].
+    #[arg(long, short, value_name = "FILE")]
+    pub(super) out: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    pub(super) agent: AgentArguments,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ExportFormat {
+    Safetensors,
+}
+
+/// What a Stable-Baselines3 archive does not tell of its agent.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Stable-Baselines3 archives")]
+pub(super) struct AgentArguments {
+    /// The environment that the agent acts in.
+    #[arg(long, value_name = "NAME")]
+    pub(super) env: Option<String>,
+    /// What `VecNormalize.save` wrote, where the agent was trained with it.
+    #[arg(long, value_name = "FILE")]
+    pub(super) normalization: Option<Utf8PathBuf>,
+    /// Activation of the hidden layers, where the archive does not tell: relu or tanh.
+    #[arg(long, value_name = "NAME")]
+    pub(super) activation: Option<Activation>,
+    /// Whether its observations end with the share of the episode's time that is left.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(super) time_feature: Option<bool>,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct LogArguments {
-    /// The cell, such as 'policy[epsilon=0.1, method=rbc]'; axes may be left out where one cell remains.
+    /// The cell, such as 'policy[epsilon=0.1, method=rbc]', with axes left out where one cell remains; or the beginning of
+    /// an action key or of an object's digest, which need no manifest.
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(super) cell: String,
     #[command(flatten)]
     pub(super) manifest: ManifestArguments,
@@ -134,8 +189,13 @@ pub(super) struct LogArguments {
 #[derive(Debug, Args)]
 pub(super) struct InitArguments {
     /// The folder; made where it does not exist.
-    #[arg(default_value = ".")]
+    #[arg(default_value = ".", value_parser = path())]
     pub(super) folder: Utf8PathBuf,
+}
+
+/// A path that names something.
+fn path() -> impl TypedValueParser<Value = Utf8PathBuf> {
+    NonEmptyStringValueParser::new().map(Utf8PathBuf::from)
 }
 
 impl OverrideArguments {

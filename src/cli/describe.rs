@@ -1,9 +1,11 @@
 //! What `show` says of an artifact: columns with their ranges, metadata, the first rows.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use provenir_api::port::ColumnType;
 use provenir_table::{Table, TableError};
+use serde_json::{Value, json};
 
 /// Rows that are shown.
 const ROWS: usize = 5;
@@ -69,6 +71,32 @@ pub(super) fn describe(table: &Table) -> Result<String, TableError> {
         text.push_str(&aligned(&grid));
     }
     Ok(text)
+}
+
+/// A table as JSON: columns with their ranges, metadata; `null` is what a column does not have.
+pub(super) fn json(table: &Table) -> Result<Value, TableError> {
+    let mut columns = Vec::new();
+    for column in &table.schema().columns {
+        let Column { missing, range, .. } = Column::read(table, &column.name, &column.kind)?;
+        columns.push(json!({
+            "name": column.name,
+            "type": column.kind.to_string(),
+            "unit": column.unit,
+            "missing": missing,
+            "min": range.map(|[least, _, _]| least),
+            "mean": range.map(|[_, mean, _]| mean),
+            "max": range.map(|[_, _, most]| most),
+        }));
+    }
+    let metadata = table.metadata().iter();
+    let metadata: BTreeMap<&String, &String> = metadata.collect();
+    Ok(json!({
+        "kind": "table",
+        "rows": table.rows(),
+        "columns": columns,
+        "metadata": metadata,
+        "content": table.content().to_string(),
+    }))
 }
 
 /// A column's first values as text, the number of missing ones, and least, mean and most where they are numbers.
@@ -168,7 +196,7 @@ fn range(values: impl Iterator<Item = f64>) -> Option<[f64; 3]> {
 }
 
 /// Whole numbers as they are, others to six significant digits.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         return format!("{value}");
     }
@@ -193,7 +221,7 @@ fn list(values: &[f32]) -> String {
 }
 
 /// Cut to a width, with nothing in it that a terminal would obey.
-fn cut(text: &str, width: usize) -> String {
+pub(super) fn cut(text: &str, width: usize) -> String {
     let clean: String = text
         .chars()
         .map(|symbol| if symbol.is_control() { '\u{fffd}' } else { symbol })

@@ -46,11 +46,27 @@ pub(super) fn store(asked: Option<&Utf8Path>, folder: &Utf8Path) -> Result<Utf8P
         Some(asked) => Some(asked.to_owned()),
         None => cache()?,
     };
-    Ok(match asked {
+    let root: Utf8PathBuf = match asked {
         // Components leave out what says nothing, such as a `.` at the end.
         Some(asked) => here.join(asked).components().collect(),
         None => Layout::find(folder).unwrap_or_else(|| folder.join("cache")),
-    })
+    };
+    match fs_err::symlink_metadata(&root) {
+        Ok(found) if !found.is_dir() && !root.is_dir() => {
+            let what = if found.is_symlink() {
+                "a link to no folder"
+            } else {
+                "a file, not a folder"
+            };
+            Err(
+                CommandError::request(format!("the store `{root}` is {what}")).help(format!(
+                    "name a folder, new or a store: `--cache FOLDER` or {CACHE}"
+                )),
+            )
+        }
+        // What cannot be looked at is told by whoever reads or makes it.
+        _ => Ok(root),
+    }
 }
 
 /// An executable that belongs beside this one.

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use super::error::{CommandError, Exit};
-use super::terminal;
+use super::{environment, terminal};
 use crate::store::Layout;
 
 /// Its name, which every command takes for granted.
@@ -22,7 +22,7 @@ const MANIFEST: &str = r#"# A pipeline: from demonstrations to a figure.
 format = 1
 
 [pipeline]
-name = "study"
+name = "{name}"
 description = "Reward against the share of corrupted samples"
 
 # A stage varies over every axis that it, or what it takes, names.
@@ -30,10 +30,10 @@ description = "Reward against the share of corrupted samples"
 epsilon = [0.0, 0.1, 0.2]
 method = ["bc", "rbc"]
 
-# `expert` names a policy (.parquet) or a Stable-Baselines3 archive (.zip, with `normalization` for its .pkl).
+{comment}
 [stages.demos]
 kind = "collect"
-params = { env = "hopper", expert = "expert.zip", samples = 20_000 }
+params = { env = "hopper", expert = "{expert}", samples = 20_000 }
 
 [stages.corrupted]
 kind = "corrupt"
@@ -63,6 +63,18 @@ axes = { epsilon = [0.0, 0.2] }
 params = { demos = { samples = 2_000 }, policy = { hidden = [32, 32], epochs = 2 }, reward = { trials = 2 } }
 "#;
 
+/// Where an expert lies below a folder that has some.
+const EXPERT: &str = "pipelines/experts/hopper.parquet";
+
+/// What is said of an expert that is there.
+const FOUND: &str = "\
+# `expert` names a policy (.parquet) or a Stable-Baselines3 archive (.zip, with `normalization` for its .pkl).";
+
+/// What is asked for where none is.
+const WANTED: &str = "\
+# PUT AN EXPERT HERE: `expert` names a policy (.parquet), or a Stable-Baselines3 archive (.zip, with `normalization` for
+# its .pkl). Until the file is there, `provenir plan` says that it is missing.";
+
 /// `init`: lays a manifest and a store into a folder; nothing that exists is touched.
 pub(super) fn init(folder: &Utf8Path) -> Result<Exit, CommandError> {
     let failed = |error: io::Error| CommandError::Environment {
@@ -72,12 +84,17 @@ pub(super) fn init(folder: &Utf8Path) -> Result<Exit, CommandError> {
     let layout = Layout::new(folder.join("cache"));
     layout.create()?;
     let path = folder.join(NAME);
+    let full = fs_err::canonicalize(folder).map_err(failed)?;
+    let full = Utf8PathBuf::from_path_buf(full)
+        .map_err(|_| CommandError::request("the path of the folder is not valid UTF-8"))?;
+    let expert = expert(&full)?;
+    let text = manifest(&full, expert.as_deref());
     let created = fs_err::OpenOptions::new()
         .write(true)
         .create_new(true)
         .open(&path);
     match created {
-        Ok(mut file) => io::Write::write_all(&mut file, MANIFEST.as_bytes()).map_err(failed)?,
+        Ok(mut file) => io::Write::write_all(&mut file, text.as_bytes()).map_err(failed)?,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             return Err(
                 CommandError::request(format!("`{path}` exists and stays as it is"))
@@ -90,6 +107,90 @@ pub(super) fn init(folder: &Utf8Path) -> Result<Exit, CommandError> {
         "wrote `{path}`, and a store beside it: `{}`",
         layout.root()
     ));
-    terminal::say("next: put an expert where the manifest says, then `provenir plan` and `provenir run`");
+    let first = match expert {
+        Some(_) => "",
+        None => "put an expert where the manifest says, then ",
+    };
+    terminal::say(&format!(
+        "next: {first}`provenir plan {path}` and `provenir run {path}`"
+    ));
     Ok(Exit::Done)
+}
+
+/// The manifest for a folder: the pipeline has the folder's name, as far as names may have its letters.
+fn manifest(folder: &Utf8Path, expert: Option<&Utf8Path>) -> String {
+    let letters = folder.file_name().unwrap_or_default().chars();
+    let mut name: String = letters
+        .map(|letter| {
+            if letter.is_ascii_alphanumeric() {
+                letter
+            } else {
+                '-'
+            }
+        })
+        .take(60)
+        .collect();
+    if !name.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        name.insert_str(0, "pipeline-");
+    }
+    let (comment, expert) = match expert {
+        Some(expert) => (FOUND, expert),
+        None => (WANTED, Utf8Path::new("experts/hopper.parquet")),
+    };
+    MANIFEST
+        .replace("{name}", name.trim_end_matches('-'))
+        .replace("{comment}", comment)
+        .replace(
+            "{expert}",
+            &expert.as_str().replace('\\', "\\\\").replace('"', "\\\""),
+        )
+}
+
+/// The expert of the nearest folder that has one, above the folder or above the command; as a path from the folder.
+fn expert(folder: &Utf8Path) -> Result<Option<Utf8PathBuf>, CommandError> {
+    let command = environment::beside("")?;
+    let found = folder
+        .ancestors()
+        .chain(command.ancestors())
+        .map(|ancestor| ancestor.join(EXPERT))
+        .find(|expert| expert.is_file());
+    Ok(found.map(|expert| relative(folder, &expert)))
+}
+
+/// The way from a folder to a file, both absolute.
+fn relative(folder: &Utf8Path, file: &Utf8Path) -> Utf8PathBuf {
+    let mut up = Utf8PathBuf::new();
+    for ancestor in folder.ancestors() {
+        if let Ok(rest) = file.strip_prefix(ancestor) {
+            return up.join(rest);
+        }
+        up.push("..");
+    }
+    file.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manifest_is_named_after_its_folder_and_takes_the_expert_that_is_there() {
+        let text = manifest(Utf8Path::new("/home/ada/my study 2"), None);
+        assert!(
+            text.contains("name = \"my-study-2\"") && text.contains("PUT AN EXPERT HERE"),
+            "{text}"
+        );
+        assert!(manifest(Utf8Path::new("/"), None).contains("name = \"pipeline\""));
+        let expert = relative(
+            Utf8Path::new("/a/b/c"),
+            Utf8Path::new("/a/pipelines/experts/hopper.parquet"),
+        );
+        assert_eq!(expert, "../../pipelines/experts/hopper.parquet");
+        let text = manifest(Utf8Path::new("/a/b/c"), Some(&expert));
+        assert!(
+            text.contains("expert = \"../../pipelines/experts/hopper.parquet\""),
+            "{text}"
+        );
+        assert!(!text.contains("PUT AN EXPERT"), "{text}");
+    }
 }

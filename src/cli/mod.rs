@@ -5,12 +5,15 @@
 
 mod arguments;
 mod describe;
+mod digest;
 mod doctor;
 mod environment;
 mod error;
+mod export;
 mod init;
 mod log;
 mod plan;
+mod policy;
 mod reference;
 mod run;
 mod selector;
@@ -62,7 +65,7 @@ pub fn main(edition: &Edition) -> ExitCode {
     };
     let exit = match catch_unwind(AssertUnwindSafe(|| execute(edition, &arguments.command))) {
         Ok(Ok(exit)) => exit,
-        Ok(Err(error)) => terminal::explain(&error),
+        Ok(Err(error)) => terminal::explain(&error, matches!(arguments.command, Command::Run(_))),
         Err(_) => {
             terminal::say(
                 "error: this is a bug of Provenir\n  help: please report it with the lines above; what was finished is kept",
@@ -79,6 +82,7 @@ fn execute(edition: &Edition, command: &Command) -> Result<Exit, CommandError> {
         Command::Plan(arguments) => plan::plan(edition, arguments),
         Command::Status(arguments) => status::status(edition, arguments),
         Command::Show(arguments) => show::show(edition, arguments),
+        Command::Export(arguments) => export::export(edition, arguments),
         Command::Path(arguments) => show::path(edition, arguments),
         Command::Log(arguments) => log::log(edition, arguments),
         Command::Schema => {

@@ -1,20 +1,17 @@
 //! What `show` and `path` refer to: an output of a cell, the beginning of a digest, or a file.
 
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 use provenir_api::{Digest, schema};
 
 use super::arguments::ReferenceArguments;
+use super::digest::{self, Beginning, Named};
 use super::error::CommandError;
 use super::selector::Selector;
-use super::{Edition, environment, session};
+use super::{Edition, session};
 use crate::exec::{Standing, Survey};
-use crate::store::{ActionKey, Artifact, Layout, Store, StoreError};
-
-/// Fewest digits of a digest that are taken for one.
-const DIGITS: usize = 4;
+use crate::store::{ActionKey, Artifact, Layout};
 
 /// Something that can be shown.
 #[derive(Debug)]
@@ -29,7 +26,8 @@ pub(super) struct Found {
     pub(super) cell: Option<String>,
 }
 
-/// Finds what a reference means: files come before digests, digests before cells.
+/// Finds what a reference means: files come before digests, digests before cells. A manifest is read only where a cell
+/// may be meant.
 pub(super) fn find(edition: &Edition, arguments: &ReferenceArguments) -> Result<Found, CommandError> {
     let text = arguments.reference.as_str();
     let is_file = |path: &str| fs_err::metadata(path).is_ok_and(|metadata| metadata.is_file());
@@ -44,68 +42,20 @@ pub(super) fn find(edition: &Edition, arguments: &ReferenceArguments) -> Result<
             cell: None,
         });
     }
-    let is_digest = (DIGITS..=64).contains(&text.len())
-        && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    if is_digest && let Some(found) = find_digest(arguments, text)? {
-        return Ok(found);
-    }
-    find_cell(edition, arguments)
-}
-
-fn find_digest(arguments: &ReferenceArguments, text: &str) -> Result<Option<Found>, CommandError> {
-    let here = environment::working_folder()?;
-    let manifest = here.join(&arguments.manifest.manifest);
-    let folder = manifest.parent().unwrap_or(&here);
-    let layout = Layout::new(environment::store(
-        arguments.manifest.store.cache.as_deref(),
-        folder,
-    )?);
-    let objects: Vec<String> = beginning_with(layout.objects(), text, "")?.into_iter().collect();
-    let results: Vec<String> = beginning_with(layout.results(), text, ".json")?
-        .into_iter()
-        .collect();
-    match (&objects[..], &results[..]) {
-        ([], []) => Ok(None),
-        ([object], []) => {
-            let object: Digest = object
-                .parse()
-                .map_err(|error| CommandError::request(format!("{error}")))?;
-            Ok(Some(Found {
-                path: layout.object(&object),
-                object: Some(object),
-                artifact: None,
-                cell: None,
-            }))
-        }
-        ([], [key]) => {
-            let key: ActionKey = key
-                .parse()
-                .map_err(|error| CommandError::request(format!("{error}")))?;
-            let store = Store::open(layout.root());
-            let result = store.result(&key)?.ok_or_else(|| missing(&key))?;
-            match &result.outputs[..] {
-                [artifact] => Ok(Some(found(&layout, artifact, None))),
-                several => {
-                    let objects: Vec<String> = several
-                        .iter()
-                        .map(|artifact| format!("{} {}", artifact.port, artifact.object.short()))
-                        .collect();
-                    let message = format!("action {} has {} outputs; name one", key.short(), several.len());
-                    Err(CommandError::request(message).help(objects.join(", ")))
-                }
-            }
-        }
-        (objects, results) => {
-            let all: Vec<&str> = objects
-                .iter()
-                .chain(results)
-                .take(12)
-                .map(|name| &name[..16])
-                .collect();
-            let count = objects.len() + results.len();
-            let error = CommandError::request(format!("`{text}` begins {count} digests; give more digits"));
-            Err(error.help(all.join(", ")))
-        }
+    let Some(beginning) = Beginning::parse(text) else {
+        return find_cell(edition, arguments);
+    };
+    let layout = digest::store(&arguments.manifest)?;
+    match beginning.find(&layout)? {
+        Some(Named::Object(object)) => Ok(Found {
+            path: layout.object(&object),
+            object: Some(object),
+            artifact: None,
+            cell: None,
+        }),
+        Some(Named::Output(artifact)) => Ok(found(&layout, &artifact, None)),
+        None if session::names_stage(edition, &arguments.manifest, text) => find_cell(edition, arguments),
+        None => Err(beginning.unknown(&layout)),
     }
 }
 
@@ -160,25 +110,4 @@ fn found(layout: &Layout, artifact: &Artifact, cell: Option<String>) -> Found {
         artifact: Some(artifact.clone()),
         cell,
     }
-}
-
-/// Names (without suffix) of files in a sharded folder that begin with some digits.
-fn beginning_with(folder: &Utf8Path, digits: &str, suffix: &str) -> Result<BTreeSet<String>, StoreError> {
-    let failed = || StoreError::io("cannot read the store");
-    let entries = match fs_err::read_dir(folder.join(&digits[..2])) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
-        Err(error) => return Err(failed()(error)),
-    };
-    let mut found = BTreeSet::new();
-    for entry in entries {
-        let name = entry.map_err(failed())?.file_name();
-        if let Some(stem) = name.to_str().and_then(|name| name.strip_suffix(suffix))
-            && stem.starts_with(digits)
-            && stem.len() == 64
-        {
-            found.insert(stem.to_owned());
-        }
-    }
-    Ok(found)
 }

@@ -48,8 +48,10 @@ pub(super) fn run(edition: &Edition, arguments: &RunArguments) -> Result<Exit, C
     };
     let survey = Survey::take(&plan, &store, &options.force)?;
     let outcome = exec::run(survey, &plan, &store, &options, &mut both);
-    if let Some(error) = both.recorder.unnoted() {
-        say(&format!("warning: {error}"));
+    if let Some(error) = both.recorder.unnoted().or(outcome.unnoted.as_ref()) {
+        say(&format!(
+            "warning: the store cannot be written to, so that nothing of this run is recorded there: {error}"
+        ));
     }
     Ok(Exit::of(&outcome.summary))
 }

@@ -29,6 +29,18 @@ pub(super) fn plan(edition: &Edition, arguments: &ManifestArguments) -> Result<P
     Ok(plan)
 }
 
+/// Whether a text that may also be the beginning of a digest names a stage of the manifest, where there is one that can
+/// be read.
+pub(super) fn names_stage(edition: &Edition, arguments: &ManifestArguments, text: &str) -> bool {
+    let plan = manifest::load(
+        &arguments.manifest,
+        &edition.registry(),
+        &arguments.overrides.overrides(),
+    );
+    let name = text.split('.').next().unwrap_or(text);
+    plan.is_ok_and(|plan| plan.stages.iter().any(|stage| stage.name == name))
+}
+
 /// Opens the store of a plan to read it.
 pub(super) fn open(arguments: &ManifestArguments, plan: &Plan) -> Result<Store, CommandError> {
     let root = environment::store(arguments.store.cache.as_deref(), &plan.folder)?;

@@ -7,6 +7,7 @@ use camino::Utf8Path;
 use super::arguments::ManifestArguments;
 use super::error::{CommandError, Exit};
 use super::{Edition, session, terminal};
+use crate::display::counts;
 use crate::exec::{Standing, Survey};
 use crate::record::RunStore;
 use crate::store::{ActionKey, StoreError, standing};
@@ -69,7 +70,20 @@ pub(super) fn status(edition: &Edition, arguments: &ManifestArguments) -> Result
     let runs = RunStore::new(store.layout()).runs()?;
     if let Some(last) = runs.first() {
         let ended = match last.outcome()? {
-            Some(outcome) => format!("ended {}", outcome.ended.strftime("%Y-%m-%d %H:%M:%S UTC")),
+            Some(outcome) => {
+                let when = outcome.ended.strftime("%Y-%m-%d %H:%M:%S UTC");
+                let how = match (outcome.summary.interrupted, &outcome.summary.halted) {
+                    (true, _) => "interrupted",
+                    (false, Some(_)) => "stopped by a failure",
+                    (false, None) if outcome.summary.is_incomplete() => "failed in part",
+                    (false, None) => "done",
+                };
+                let mut told = format!("{how}, {when}: {}", counts(&outcome.summary));
+                if let Some(failure) = &outcome.summary.halted {
+                    let _ = write!(told, "\n  {}", failure.message);
+                }
+                told
+            }
             None if last.is_running()? => "running".to_owned(),
             None => "killed before it ended".to_owned(),
         };

@@ -19,22 +19,17 @@ pub(super) fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Tells why a command could not do what it was asked, and gives its exit.
-pub(super) fn explain(error: &CommandError) -> Exit {
+/// Tells why a command could not do what it was asked, and gives its exit. `runs` says whether the command would have
+/// executed something.
+pub(super) fn explain(error: &CommandError, runs: bool) -> Exit {
     let exit = error.exit();
     if exit == Exit::Done {
         return exit;
     }
     if let CommandError::Manifest(diagnostics) = error {
         show(diagnostics);
-        let count = diagnostics
-            .entries()
-            .filter(|entry| entry.severity == crate::manifest::Severity::Error)
-            .count();
-        let plural = if count == 1 { "" } else { "s" };
-        say(&format!(
-            "error: {count} problem{plural} in the manifest; nothing was run"
-        ));
+        let nothing = if runs { "; nothing was run" } else { "" };
+        say(&format!("error: {}{nothing}", counted(diagnostics)));
         return exit;
     }
     say(&format!("error: {error}"));
@@ -42,6 +37,23 @@ pub(super) fn explain(error: &CommandError) -> Exit {
         say(&format!("  help: {advice}"));
     }
     exit
+}
+
+/// How many problems there are, and where.
+fn counted(diagnostics: &Diagnostics) -> String {
+    if diagnostics.is_unread() {
+        return "no manifest was read".to_owned();
+    }
+    let (manifest, options) = diagnostics.errors();
+    let problems = |count: usize| format!("{count} problem{}", if count == 1 { "" } else { "s" });
+    match (manifest, options) {
+        (_, 0) => format!("{} in the manifest", problems(manifest)),
+        (0, _) => format!("{} in the command line", problems(options)),
+        _ => format!(
+            "{} in the manifest, {options} in the command line",
+            problems(manifest)
+        ),
+    }
 }
 
 /// Shows diagnostics with their places in the manifest.

@@ -4,6 +4,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::repeats::Repeats;
 use super::sentence::{ending, progress, sentence};
 use crate::exec::Event;
 use crate::plan::{CellIndex, Plan};
@@ -12,6 +13,7 @@ use crate::plan::{CellIndex, Plan};
 pub struct Bars<'a> {
     plan: &'a Plan,
     updated: Vec<Utf8PathBuf>,
+    repeats: Repeats,
     screen: MultiProgress,
     run: ProgressBar,
     cells: BTreeMap<CellIndex, ProgressBar>,
@@ -24,6 +26,7 @@ impl<'a> Bars<'a> {
         Self {
             plan,
             updated: Vec::new(),
+            repeats: Repeats::default(),
             screen,
             run: ProgressBar::hidden(),
             cells: BTreeMap::new(),
@@ -33,6 +36,10 @@ impl<'a> Bars<'a> {
     pub(super) fn on(&mut self, event: &Event<'_>) {
         if let Event::Published { path, .. } = event {
             self.updated.push((*path).to_owned());
+        }
+        if self.repeats.hides(event) {
+            self.over(event);
+            return;
         }
         match event {
             Event::RunStarted { cells, cached, .. } if cached < cells => {
@@ -72,6 +79,9 @@ impl<'a> Bars<'a> {
             Event::RunFinished { summary } => {
                 self.run.finish_and_clear();
                 let _ = self.screen.clear();
+                for warning in self.repeats.rest() {
+                    self.say(&warning);
+                }
                 self.say(&ending(summary, self.plan, &self.updated));
             }
             _ => {
@@ -85,18 +95,25 @@ impl<'a> Bars<'a> {
 
     /// Takes a cell's line away and moves the run's bar on, where an event ends a cell.
     fn over(&mut self, event: &Event<'_>) {
-        let (Event::CellFinished { cell, .. }
-        | Event::CellFailed { cell, .. }
-        | Event::CellBlocked { cell, .. }
-        | Event::CellCancelled { cell }) = event
-        else {
-            return;
+        let cell = match event {
+            Event::CellFinished { cell, .. }
+            | Event::CellFailed { cell, .. }
+            | Event::CellBlocked { cell, .. }
+            | Event::CellCancelled { cell, .. } => {
+                self.run.inc(1);
+                cell
+            }
+            // The other cell was done, and is not any more.
+            Event::CellRepairing { reader, .. } => {
+                self.run.dec(1);
+                reader
+            }
+            _ => return,
         };
         if let Some(bar) = self.cells.remove(&cell.index) {
             bar.finish_and_clear();
             self.screen.remove(&bar);
         }
-        self.run.inc(1);
     }
 
     fn say(&self, text: &str) {

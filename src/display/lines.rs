@@ -1,12 +1,13 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
 
+use super::repeats::Repeats;
 use super::sentence::{ending, grouped, progress, sentence, urgent};
 use crate::clock;
-use crate::exec::Event;
+use crate::exec::{CellRef, Event};
 use crate::plan::{CellIndex, Plan};
 use crate::store::Outcome;
 
@@ -19,9 +20,15 @@ const RATE: usize = 20;
 pub struct Lines<'a> {
     plan: &'a Plan,
     updated: Vec<Utf8PathBuf>,
+    repeats: Repeats,
     quiet: bool,
     told: BTreeMap<CellIndex, Instant>,
     done: usize,
+    /// By worker, the cells that it has begun and that are not over, in that order. A worker begins the next while the
+    /// last is still being committed; a person is told of one after the other.
+    begun: BTreeMap<u32, VecDeque<CellIndex>>,
+    /// What is told of those when their turn comes.
+    held: BTreeMap<CellIndex, Vec<String>>,
     /// When the current second began, and how many lines were told or withheld in it.
     second: Instant,
     count: usize,
@@ -32,38 +39,73 @@ impl<'a> Lines<'a> {
         Self {
             plan,
             updated: Vec::new(),
+            repeats: Repeats::default(),
             quiet,
             told: BTreeMap::new(),
             done: 0,
+            begun: BTreeMap::new(),
+            held: BTreeMap::new(),
             second: clock::instant(),
             count: 0,
         }
     }
 
     pub(super) fn on(&mut self, event: &Event<'_>) {
+        let over = match event {
+            Event::CellFinished { cell, .. }
+            | Event::CellFailed { cell, .. }
+            | Event::CellCancelled { cell, .. }
+            | Event::CellRepairing { reader: cell, .. } => Some(cell.index),
+            _ => None,
+        };
+        if let Some(cell) = over {
+            self.release(cell);
+        }
+        if !self.repeats.hides(event) {
+            self.tell(event);
+        }
+        if let Some(cell) = over {
+            self.over(cell);
+        }
+    }
+
+    fn tell(&mut self, event: &Event<'_>) {
         if let Event::Published { path, .. } = event {
             self.updated.push((*path).to_owned());
         }
         if let Event::RunFinished { summary } = event {
+            for warning in self.repeats.rest() {
+                say(&warning);
+            }
             if !self.quiet || summary.is_incomplete() {
                 say(&ending(summary, self.plan, &self.updated));
             }
             return;
         }
         if let Some(told) = urgent(event) {
-            say(&told);
+            match event {
+                Event::CellLog { cell, .. } if self.held.contains_key(&cell.index) => {
+                    self.held.entry(cell.index).or_default().push(told);
+                }
+                _ => say(&told),
+            }
             return;
         }
         match event {
             Event::CellReused { .. } => self.done += 1,
             _ if self.quiet => {}
-            Event::CellStarted { cell, .. } => {
+            Event::CellStarted { cell, worker, .. } => {
                 self.told.insert(cell.index, clock::instant());
-                self.routine(&format!("started {cell}"));
+                let begun = self.begun.entry(*worker).or_default();
+                begun.push_back(cell.index);
+                if begun.len() == 1 {
+                    self.routine(&format!("started {cell}"));
+                } else {
+                    self.held.insert(cell.index, Vec::new());
+                }
             }
-            Event::CellFinished { cell, outcome, .. } => {
+            Event::CellFinished { outcome, .. } => {
                 self.done += 1;
-                self.told.remove(&cell.index);
                 if let Some(told) = sentence(event) {
                     match outcome {
                         Outcome::New | Outcome::Same => self.routine(&told),
@@ -79,16 +121,47 @@ impl<'a> Lines<'a> {
                     .told
                     .get(&cell.index)
                     .is_none_or(|told| told.elapsed() >= INTERVAL);
-                if due {
+                if due && !self.held.contains_key(&cell.index) {
                     self.told.insert(cell.index, clock::instant());
                     say(&format!("{cell}: {}", progress(report)));
                 }
             }
             _ => {
+                if let Event::CellRepairing { .. } = event {
+                    self.done = self.done.saturating_sub(1);
+                }
                 if let Some(told) = sentence(event) {
                     say(&told);
                 }
             }
+        }
+    }
+
+    /// A cell is over: the one that its worker has begun meanwhile can be told.
+    fn over(&mut self, cell: CellIndex) {
+        self.told.remove(&cell);
+        let has_it = |begun: &VecDeque<CellIndex>| begun.iter().position(|begun| *begun == cell);
+        let mut next = None;
+        for begun in self.begun.values_mut() {
+            if let Some(position) = has_it(begun) {
+                begun.remove(position);
+                next = begun.front().copied().filter(|_| position == 0);
+            }
+        }
+        if let Some(index) = next {
+            let cell = CellRef {
+                plan: self.plan,
+                index,
+            };
+            self.routine(&format!("started {cell}"));
+            self.release(index);
+        }
+    }
+
+    /// Tells what was held back of a cell.
+    fn release(&mut self, cell: CellIndex) {
+        for line in self.held.remove(&cell).unwrap_or_default() {
+            say(&line);
         }
     }
 

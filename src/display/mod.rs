@@ -3,14 +3,18 @@
 //! Three renderers of the same events. The engine never prints; nothing here decides anything.
 //!
 //! * `sentence`: what an event says, in words.
+//! * `repeats`: what need not be said again.
 //! * `bars`, `lines`, `json`: where and how it is said.
 
 mod bars;
 mod json;
 mod lines;
+mod repeats;
 mod sentence;
 
 use std::io::IsTerminal;
+
+pub(crate) use sentence::counts;
 
 use crate::exec::{Event, Subscriber};
 use crate::plan::Plan;

@@ -46,7 +46,7 @@ pub(super) fn sentence(event: &Event<'_>) -> Option<String> {
                 owner.pid, owner.host
             )
         }
-        Event::CellRepairing { cell, object } => format!(
+        Event::CellRepairing { cell, object, .. } => format!(
             "warning: the artifact {} is damaged; {cell}, which made it, runs again",
             object.short()
         ),
@@ -84,7 +84,9 @@ pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
             told
         }
         Event::CellBlocked { cell, by } => format!("blocked: {cell} needs {by}, which failed"),
-        Event::CellCancelled { cell } => format!("stopped: {cell}"),
+        // Those that were not begun are counted at the end.
+        Event::CellCancelled { cell, begun: true } => format!("stopped: {cell}"),
+        Event::RunHalted { failure } => failed("the run stops", failure),
         Event::Published {
             path, copied, kept, ..
         } => published(shortest(path), *copied, *kept)?,
@@ -100,15 +102,15 @@ pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
 /// How a run ended: one line where nothing ran. `updated` are the copies that it published.
 pub(super) fn ending(summary: &Summary, plan: &Plan, updated: &[Utf8PathBuf]) -> String {
     let mut lines = Vec::new();
-    if let Some(failure) = &summary.halted {
-        lines.push(failed("the run stopped", failure));
-    }
     if summary.is_noop() {
-        let restored = match summary.published {
+        let mut restored = match summary.published {
             0 => String::new(),
             1 => ", 1 published file written".to_owned(),
             count => format!(", {} published files written", grouped(count)),
         };
+        if summary.unpublished > 0 {
+            let _ = write!(restored, ", {} not published", grouped(summary.unpublished));
+        }
         lines.push(format!(
             "nothing to run: {} up to date{restored} ({})",
             cells(summary.reused),
@@ -116,19 +118,7 @@ pub(super) fn ending(summary: &Summary, plan: &Plan, updated: &[Utf8PathBuf]) ->
         ));
         return lines.join("\n");
     }
-    let mut counts = vec![format!("{} executed", cells(summary.ran))];
-    for (count, what) in [
-        (summary.reused, "reused"),
-        (summary.failed, "failed"),
-        (summary.blocked, "blocked"),
-        (summary.cancelled, "not run"),
-        (summary.diverged, "diverged"),
-    ] {
-        if count > 0 {
-            counts.push(format!("{} {what}", grouped(count)));
-        }
-    }
-    lines.push(format!("{} in {}", counts.join(", "), duration(summary.seconds)));
+    lines.push(format!("{} in {}", counts(summary), duration(summary.seconds)));
     let complete = summary.failed + summary.blocked + summary.cancelled == 0 && summary.halted.is_none();
     let files: Vec<Utf8PathBuf> = if complete {
         let all = plan.cells.iter().flat_map(|cell| &cell.publish);
@@ -149,6 +139,24 @@ pub(super) fn ending(summary: &Summary, plan: &Plan, updated: &[Utf8PathBuf]) ->
         }
     }
     lines.join("\n")
+}
+
+/// What became of a run's cells: `3 cells executed, 4 reused, 1 failed`.
+pub(crate) fn counts(summary: &Summary) -> String {
+    let mut counts = vec![format!("{} executed", cells(summary.ran))];
+    for (count, what) in [
+        (summary.reused, "reused"),
+        (summary.failed, "failed"),
+        (summary.blocked, "blocked"),
+        (summary.cancelled, "not run"),
+        (summary.diverged, "diverged"),
+        (summary.unpublished, "not published"),
+    ] {
+        if count > 0 {
+            counts.push(format!("{} {what}", grouped(count)));
+        }
+    }
+    counts.join(", ")
 }
 
 /// A running cell's progress: `12/60 epochs, loss 0.0123`.
@@ -201,7 +209,10 @@ fn published(path: &Utf8Path, copied: Copied, kept: Option<&Utf8Path>) -> Option
         Copied::Displaced => format!("published `{path}`, where another file was"),
     };
     Some(match kept {
-        Some(kept) => format!("warning: {told}; the file that was there is kept as `{kept}`"),
+        Some(kept) => format!(
+            "warning: {told}; the file that was there is kept as `{}`",
+            shortest(kept)
+        ),
         None => told,
     })
 }

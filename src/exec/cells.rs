@@ -7,9 +7,11 @@ use provenir_api::protocol::{Blame, Failed};
 
 use super::event::{Event, Failure};
 use super::scheduler::Scheduler;
-use super::state::{End, State};
+use super::state::{End, Fate, State};
 use crate::plan::CellIndex;
-use crate::store::{ActionKey, Commit, Committed, Copied, Lookup, MissReason, Outcome, StoreError};
+use crate::store::{
+    ActionKey, Commit, Committed, Copied, Lookup, MissReason, Outcome, Published, StoreError,
+};
 
 impl Scheduler<'_, '_> {
     /// Puts a cell whose action is to be executed in line, or behind a cell of this run that is the same action.
@@ -79,7 +81,7 @@ impl Scheduler<'_, '_> {
 
     /// Counts a cell whose result was there.
     pub(super) fn reuse(&mut self, cell: CellIndex, key: ActionKey) {
-        self.summary.reused += 1;
+        self.fates[cell] = Some(Fate::Reused);
         self.voice.say(&Event::CellReused {
             cell: self.cell(cell),
             key,
@@ -93,7 +95,7 @@ impl Scheduler<'_, '_> {
         };
         match result {
             Ok(Commit { committed, outcome }) => {
-                self.summary.ran += 1;
+                self.fates[cell] = Some(Fate::Ran);
                 if matches!(outcome, Outcome::Diverged { .. } | Outcome::Replaced { .. }) {
                     self.summary.diverged += 1;
                 }
@@ -110,11 +112,11 @@ impl Scheduler<'_, '_> {
             }
             Err(error) => {
                 let failure = Failure::from(&error);
-                self.fail(cell, committing.key, &failure, &committing.end);
                 // What the store refused once it will refuse again; cells that cannot be kept are not worth running.
                 if matches!(error, StoreError::Io { .. }) {
-                    self.halt(failure);
+                    self.halt(failure.clone());
                 }
+                self.fail(cell, committing.key, &failure, &committing.end);
             }
         }
     }
@@ -129,7 +131,7 @@ impl Scheduler<'_, '_> {
         end: &End,
     ) {
         if failed.blame == Blame::Cancelled {
-            self.cancel(cell);
+            self.cancel(cell, true);
             return;
         }
         if let Some(object) = failed.damaged {
@@ -148,12 +150,13 @@ impl Scheduler<'_, '_> {
         self.fail(cell, key, &failure, end);
     }
 
-    /// Counts a cell as stopped.
-    pub(super) fn cancel(&mut self, cell: CellIndex) {
-        self.summary.cancelled += 1;
+    /// Counts a cell as stopped, after it was begun or before.
+    pub(super) fn cancel(&mut self, cell: CellIndex, begun: bool) {
+        self.fates[cell] = Some(Fate::Cancelled);
         self.states[cell] = State::Over;
         self.voice.say(&Event::CellCancelled {
             cell: self.cell(cell),
+            begun,
         });
     }
 
@@ -164,7 +167,7 @@ impl Scheduler<'_, '_> {
         let mut failed = vec![cell];
         failed.extend(self.followers.remove(&cell).unwrap_or_default());
         for cell in failed {
-            self.summary.failed += 1;
+            self.fates[cell] = Some(Fate::Failed);
             self.states[cell] = State::Over;
             self.voice.say(&Event::CellFailed {
                 cell: self.cell(cell),
@@ -182,7 +185,7 @@ impl Scheduler<'_, '_> {
         while let Some(cell) = blocked.pop() {
             if matches!(self.states[cell], State::Waiting(_)) {
                 self.states[cell] = State::Over;
-                self.summary.blocked += 1;
+                self.fates[cell] = Some(Fate::Blocked);
                 self.voice.say(&Event::CellBlocked {
                     cell: self.cell(cell),
                     by: self.cell(failed),
@@ -219,9 +222,11 @@ impl Scheduler<'_, '_> {
         }
         self.voice.say(&Event::CellRepairing {
             cell: self.cell(producer),
+            reader: self.cell(reader),
             object,
         });
         self.leaders.remove(&key);
+        self.fates[producer] = None;
         // The reader's followers, if it has any, go on following it: it stands for the same action afterwards.
         self.states[reader] = State::Waiting(0);
         for consumer in &self.consumers[producer] {
@@ -248,8 +253,17 @@ impl Scheduler<'_, '_> {
                     .store
                     .publish(&path, artifact, result.key(), &self.plan.name(index))
                 {
-                    Ok((Copied::Unchanged, _)) => {}
-                    Ok((copied, kept)) => {
+                    Ok(Published {
+                        copied,
+                        kept,
+                        unnoted,
+                    }) => {
+                        if let Some(error) = unnoted {
+                            self.unnoted.get_or_insert(error);
+                        }
+                        if copied == Copied::Unchanged {
+                            continue;
+                        }
                         self.summary.published += 1;
                         self.voice.say(&Event::Published {
                             cell,

@@ -146,15 +146,24 @@ pub enum Event<'a> {
         /// The cell that failed.
         by: CellRef<'a>,
     },
-    /// A cell was stopped while it ran.
+    /// A cell was stopped, or is not begun because the run stops.
     CellCancelled {
         /// The cell.
         cell: CellRef<'a>,
+        /// Whether it ran.
+        begun: bool,
+    },
+    /// Nothing more is begun: something that concerns every cell failed.
+    RunHalted {
+        /// What, and why.
+        failure: &'a Failure,
     },
     /// An artifact turned out to be damaged; what made it runs again.
     CellRepairing {
         /// The cell that runs again.
         cell: CellRef<'a>,
+        /// The cell that was to read it, and waits.
+        reader: CellRef<'a>,
         /// The damaged object.
         object: provenir_api::Digest,
     },

@@ -319,7 +319,7 @@ impl Scheduler<'_, '_> {
         let (key, end) = (job.key, job.end());
         drop(job);
         if self.summary.interrupted {
-            self.cancel(cell);
+            self.cancel(cell, true);
             return;
         }
         let failed = Failed {

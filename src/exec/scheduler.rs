@@ -21,12 +21,12 @@ use super::committer::{Finished, commit_all};
 use super::event::{CellRef, Event, Failure, Subscriber, Summary};
 use super::interrupt::Interrupts;
 use super::resolve::{Resolver, Results};
-use super::state::{Committing, Job, Signal, State, Voice};
+use super::state::{Committing, Fate, Job, Signal, State, Voice};
 use super::survey::{Due, Standing, Survey};
 use super::worker::{Worker, WorkerId, WorkerProgram};
 use crate::clock;
 use crate::plan::{CellIndex, Plan};
-use crate::store::{ActionKey, Claims, Committed, RENEWAL, Store, sweep};
+use crate::store::{ActionKey, Claims, Committed, RENEWAL, Store, StoreError, sweep};
 
 /// How often a result that another process computes is looked for.
 const POLL: Duration = Duration::from_millis(200);
@@ -55,6 +55,8 @@ pub struct RunOutcome {
     pub summary: Summary,
     /// By cell.
     pub results: Vec<Option<Committed>>,
+    /// Why the store could not note what was published, which is there all the same.
+    pub unnoted: Option<StoreError>,
 }
 
 /// Gets a plan done. Whatever goes wrong with a cell is told in events and counted; what concerns the whole run stops
@@ -114,6 +116,9 @@ pub(super) struct Scheduler<'a, 's> {
     pub(super) sender: Sender<Signal>,
     pub(super) committer: Sender<Finished>,
     pub(super) summary: Summary,
+    /// By cell, as far as it is known.
+    pub(super) fates: Vec<Option<Fate>>,
+    pub(super) unnoted: Option<StoreError>,
     manifest: Arc<str>,
     began: Instant,
     renewed: Instant,
@@ -169,6 +174,8 @@ impl<'a, 's> Scheduler<'a, 's> {
             sender,
             committer,
             summary: Summary::default(),
+            fates: vec![None; plan.cells.len()],
+            unnoted: None,
             manifest: plan.manifest.as_str().into(),
             began: options.began,
             renewed: now,
@@ -197,7 +204,7 @@ impl<'a, 's> Scheduler<'a, 's> {
         for (index, standing) in survey.standings.into_iter().enumerate() {
             let state = match standing {
                 Standing::Cached(result) => {
-                    self.summary.reused += 1;
+                    self.fates[index] = Some(Fate::Reused);
                     self.voice.say(&Event::CellReused {
                         cell: CellRef {
                             plan: self.plan,
@@ -257,7 +264,10 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// Stops the run: what runs is finished, nothing more is begun.
     pub(super) fn halt(&mut self, failure: Failure) {
         self.blame(failure.blame);
-        self.summary.halted.get_or_insert(failure);
+        if self.summary.halted.is_none() {
+            self.voice.say(&Event::RunHalted { failure: &failure });
+            self.summary.halted = Some(failure);
+        }
     }
 
     /// Remembers the worst blame: a bug of ours before the environment before a stage.
@@ -341,7 +351,7 @@ impl<'a, 's> Scheduler<'a, 's> {
             if self.jobs.get(&cell).is_some_and(|job| job.message.is_some()) {
                 // Its worker is still loading and knows nothing of it.
                 self.release(worker);
-                self.cancel(cell);
+                self.cancel(cell, false);
             } else if let Some(worker) = self.workers.get_mut(&worker) {
                 worker.send(&ToWorker::Cancel);
             }
@@ -414,14 +424,16 @@ impl<'a, 's> Scheduler<'a, 's> {
                 State::Done(result) => Some(result),
                 State::Over => None,
                 State::Waiting(_) | State::Ready(_) | State::Follows | State::Running => {
-                    self.summary.cancelled += 1;
+                    self.fates[index] = Some(Fate::Cancelled);
                     self.voice.say(&Event::CellCancelled {
                         cell: self.cell(index),
+                        begun: false,
                     });
                     None
                 }
             });
         }
+        self.count();
         self.remember_all(&results);
         self.publish(&results);
         self.check_voice();
@@ -434,6 +446,20 @@ impl<'a, 's> Scheduler<'a, 's> {
         RunOutcome {
             summary: self.summary,
             results,
+            unnoted: self.unnoted,
+        }
+    }
+
+    /// Counts what became of the cells.
+    fn count(&mut self) {
+        for fate in self.fates.iter().flatten() {
+            *match fate {
+                Fate::Ran => &mut self.summary.ran,
+                Fate::Reused => &mut self.summary.reused,
+                Fate::Failed => &mut self.summary.failed,
+                Fate::Blocked => &mut self.summary.blocked,
+                Fate::Cancelled => &mut self.summary.cancelled,
+            } += 1;
         }
     }
 }

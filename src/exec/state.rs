@@ -35,6 +35,16 @@ pub(super) enum State {
     Over,
 }
 
+/// What became of a cell: each is counted once, as what it was last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Ran,
+    Reused,
+    Failed,
+    Blocked,
+    Cancelled,
+}
+
 /// A cell that a worker has.
 pub(super) struct Job {
     pub(super) key: ActionKey,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use provenir_api::schema;
 use serde::Serialize;
 
-use super::source::{Sources, Span};
+use super::source::{Origin, Sources, Span};
 
 /// How much a diagnostic matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -86,6 +86,23 @@ impl Diagnostics {
     /// How many things are wrong.
     pub fn len(&self) -> usize {
         self.list.len()
+    }
+
+    /// How many errors lie in manifests, and how many in the command line.
+    pub fn errors(&self) -> (usize, usize) {
+        let errors = || {
+            let errors = self.list.iter().filter(|found| found.severity == Severity::Error);
+            errors.map(|found| matches!(self.sources.of(found.span).origin, Origin::CommandLine))
+        };
+        let options = errors().filter(|is_option| *is_option).count();
+        (errors().count() - options, options)
+    }
+
+    /// Whether no text was found to read: there is no file, or nothing is in it.
+    pub fn is_unread(&self) -> bool {
+        self.list
+            .iter()
+            .all(|found| self.sources.of(found.span).text.is_empty())
     }
 
     /// Each of them, sorted by place.

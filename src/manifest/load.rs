@@ -121,7 +121,11 @@ fn read_text(path: &Utf8Path) -> Result<String, (String, Option<String>)> {
     let said = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => {
             let near = neighbour(path).map(|name| format!("did you mean `{}`?", path.with_file_name(name)));
-            (format!("there is no file `{path}`"), near)
+            let other = || "name another manifest; `provenir init` writes one to begin with".to_owned();
+            (
+                format!("there is no file `{path}`"),
+                Some(near.unwrap_or_else(other)),
+            )
         }
         _ => (format!("`{path}` cannot be read: {}", cause(&error)), None),
     };

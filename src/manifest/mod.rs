@@ -27,6 +27,7 @@ mod options;
 mod read;
 mod render;
 mod source;
+mod syntax;
 
 pub use diagnostic::{Diagnostics, Entry, Severity};
 pub use language::language_schema;

@@ -8,9 +8,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::diagnostic::Report;
 use super::source::Span;
+use super::syntax::syntax_errors;
 
 /// How deep tables and arrays may nest.
-const DEPTH_LIMIT: usize = 32;
+pub(super) const DEPTH_LIMIT: usize = 32;
 
 /// A value and its place.
 #[derive(Clone, Debug)]
@@ -154,7 +155,7 @@ pub(crate) fn merge_entry(table: &mut Table, key: String, entry: Entry) {
 pub(crate) fn parse_document(source: u32, text: &str, report: &mut Report) -> Option<Table> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        syntax_errors(source, 0, text, &errors, report);
+        report_syntax(source, 0, text, &errors, report);
         return None;
     }
     let reader = Reader { source, shift: 0 };
@@ -165,20 +166,22 @@ pub(crate) fn parse_document(source: u32, text: &str, report: &mut Report) -> Op
 pub(crate) fn parse_value(source: u32, shift: usize, text: &str, report: &mut Report) -> Option<Node> {
     let (value, errors) = DeValue::parse_recoverable(text);
     if !errors.is_empty() {
-        syntax_errors(source, shift, text, &errors, report);
+        report_syntax(source, shift, text, &errors, report);
         return None;
     }
     Some(Reader { source, shift }.node(value, 0, report))
 }
 
-fn syntax_errors(source: u32, shift: usize, text: &str, errors: &[toml::de::Error], report: &mut Report) {
-    // What follows the first few errors is mostly the parser's confusion.
-    const SHOWN: usize = 5;
+fn report_syntax(source: u32, shift: usize, text: &str, errors: &[toml::de::Error], report: &mut Report) {
     let reader = Reader { source, shift };
-    for error in errors.iter().take(SHOWN) {
-        let end = text.len();
-        let span = error.span().unwrap_or(end..end);
-        report.error(reader.span(span), error.message());
+    for error in syntax_errors(text, errors) {
+        let diagnostic = report.error(reader.span(error.span), error.message);
+        if let Some(help) = error.help {
+            diagnostic.help(help);
+        }
+        if let Some(stop) = error.stop {
+            diagnostic.label(reader.span(stop), "something else begins here");
+        }
     }
 }
 
@@ -221,9 +224,9 @@ impl Reader {
             Data::Invalid
         };
         let data = match value.into_inner() {
-            DeValue::Array(_) | DeValue::Table(_) if depth > DEPTH_LIMIT => {
-                invalid(format!("tables and arrays nest more than {DEPTH_LIMIT} deep"))
-            }
+            DeValue::Array(_) | DeValue::Table(_) if depth > DEPTH_LIMIT => invalid(format!(
+                "tables and arrays nest too deeply here; the limit is {DEPTH_LIMIT}"
+            )),
             DeValue::String(text) => Data::Text(text.into_owned()),
             DeValue::Boolean(value) => Data::Bool(value),
             DeValue::Integer(integer) => match i64::from_str_radix(integer.as_str(), integer.radix()) {

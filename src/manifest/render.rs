@@ -54,8 +54,6 @@ struct Shown {
     help: Option<String>,
     source: Option<NamedSource<String>>,
     labels: Vec<LabeledSpan>,
-    /// Labels in other sources than the first.
-    related: Vec<Shown>,
 }
 
 impl Shown {
@@ -75,6 +73,7 @@ impl Shown {
             let name = visible(source.name());
             message = match place {
                 Some((line, column)) => format!("{name}:{line}:{column}: {message}"),
+                None if message.contains(&name) => message,
                 None => format!("{name}: {message}"),
             };
         }
@@ -93,29 +92,24 @@ impl Shown {
                 labels.push(LabeledSpan::new_with_span(Some(visible(text)), range(*span)));
             }
         }
-        let related = elsewhere
-            .into_iter()
-            .map(|(span, text)| {
-                Self::new(
-                    all,
-                    &Diagnostic {
-                        severity: Severity::Warning,
-                        message: text.clone(),
-                        span: *span,
-                        labels: Vec::new(),
-                        help: None,
-                    },
-                    miette::Severity::Advice,
-                )
-            })
-            .collect();
+        // Another source cannot be shown in the same frame: its places are named below.
+        let mut footer: Vec<String> = found.help.iter().map(|help| visible(help)).collect();
+        for (span, text) in elsewhere {
+            let other = all.sources.of(*span);
+            let name = visible(other.name());
+            footer.push(if other.has_lines() {
+                let (line, column) = other.place(span.start as usize);
+                format!("{}: {name}:{line}:{column}", visible(text))
+            } else {
+                format!("{}: `{name}`", visible(text))
+            });
+        }
         Self {
             message,
             severity,
-            help: found.help.as_deref().map(visible),
+            help: (!footer.is_empty()).then(|| footer.join("\n")),
             source: named,
             labels,
-            related,
         }
     }
 }
@@ -195,13 +189,6 @@ impl miette::Diagnostic for Shown {
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         (!self.labels.is_empty())
             .then(|| Box::new(self.labels.iter().cloned()) as Box<dyn Iterator<Item = _>>)
-    }
-
-    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn miette::Diagnostic> + 'a>> {
-        (!self.related.is_empty()).then(|| {
-            Box::new(self.related.iter().map(|shown| shown as &dyn miette::Diagnostic))
-                as Box<dyn Iterator<Item = _>>
-        })
     }
 }
 

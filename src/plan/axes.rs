@@ -118,6 +118,11 @@ impl<'m> Axes<'m> {
         found
     }
 
+    /// The axis of that name.
+    pub(super) fn index(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
     /// The position of an axis' value.
     pub(super) fn position(&self, axis: usize, label: &Label) -> Option<usize> {
         self.by_label[axis].get(label).copied()

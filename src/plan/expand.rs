@@ -6,7 +6,7 @@ use camino::Utf8Path;
 use provenir_api::port::{Arity, TableSchema};
 use provenir_api::{Label, Resolved};
 
-use super::axes::{Axes, AxisSet, Points};
+use super::axes::{AXES, Axes, AxisSet, Points};
 use super::flow::Flow;
 use super::graph::{Graph, KindInfo};
 use super::layout::{Layout, Point, count};
@@ -15,6 +15,7 @@ use super::model::{Cell, Input, Plan, Publish, Stage, StageInput, point as shown
 use super::parameters::StageParameters;
 use super::publish::{Paths, Pattern, patterns};
 use super::schemas::arriving;
+use super::sizes::{Ledger, Shortage};
 use super::sources::{SourceFiles, normal};
 use crate::manifest::{Diagnostics, Manifest, Read, Report};
 use crate::registry::Registry;
@@ -48,6 +49,7 @@ pub(crate) fn expand(read: Read, registry: &Registry, mut report: Report) -> Res
         grids: (0..graph.nodes.len()).map(|_| None).collect(),
         stages: Vec::new(),
         cells: Vec::new(),
+        ledger: Ledger::default(),
         report,
     };
     if expansion.is_bounded(&kept) {
@@ -88,6 +90,7 @@ struct Expansion<'a, 'm> {
     grids: Vec<Option<Grid>>,
     stages: Vec<Stage>,
     cells: Vec<Cell>,
+    ledger: Ledger,
     report: Report,
 }
 
@@ -199,6 +202,9 @@ impl Expansion<'_, '_> {
                 continue;
             };
             places.push(u32::try_from(self.cells.len()).map_or(Place::Failed, Place::Cell));
+            for shortage in self.ledger.add(&parameters, &inputs) {
+                self.report_shortage(stage, &point, &shortage);
+            }
             self.cells.push(Cell {
                 stage: self.stages.len(),
                 labels: own
@@ -373,6 +379,42 @@ impl Expansion<'_, '_> {
                 .is_some_and(|grid| self.stages[grid.stage].volatile);
             port || upstream
         })
+    }
+
+    /// Says that fewer rows arrive than a parameter asks for, at both parameters.
+    fn report_shortage(&mut self, stage: usize, point: &Point, shortage: &Shortage) {
+        let axes = self.axes;
+        let at = |axis: usize| (point[axis], &axes.values(axis)[point[axis]]);
+        let asked = self.parameters[stage].place_of(shortage.pointer, &at, axes, &mut self.report);
+        let producer = self.stages[self.cells[shortage.producer].stage].name.clone();
+        let origin = &self.cells[shortage.known.origin];
+        let source = self.stages[origin.stage].name.clone();
+        let mut there: Point = [0; AXES];
+        for (name, label) in self.stages[origin.stage].axes.iter().zip(&origin.labels) {
+            if let Some(axis) = axes.index(name) {
+                there[axis] = axes.position(axis, label).unwrap_or_default();
+            }
+        }
+        let node = self.graph.nodes.iter().position(|node| **node.name == *source);
+        let given = node.map(|node| {
+            let at = |axis: usize| (there[axis], &axes.values(axis)[there[axis]]);
+            self.parameters[node].place_of(shortage.known.pointer, &at, axes, &mut self.report)
+        });
+        let name = |pointer: &str| pointer.trim_start_matches('/').replace('/', ".");
+        let message = format!(
+            "`{}`: {} rows are asked for, and `{producer}` gives {}",
+            name(shortage.pointer),
+            shortage.wanted,
+            shortage.known.rows
+        );
+        let diagnostic = self.report.error(asked, message);
+        if let Some(given) = given {
+            diagnostic.label(given, "as many as this says");
+        }
+        diagnostic.help(format!(
+            "ask for fewer, or raise `{}` of stage `{source}`",
+            name(shortage.known.pointer)
+        ));
     }
 
     /// Checks that no named copy overwrites what the pipeline reads.

@@ -25,6 +25,7 @@ mod model;
 mod parameters;
 mod publish;
 mod schemas;
+mod sizes;
 mod sources;
 mod template;
 mod wires;

@@ -101,6 +101,27 @@ impl<'m> StageParameters<'m> {
         None
     }
 
+    /// Where the parameter at a JSON pointer is written, for a point at which the parameters were resolved.
+    pub(super) fn place_of<'a>(
+        &self,
+        pointer: &str,
+        at: &impl Fn(usize) -> (usize, &'a AxisValue),
+        axes: &Axes<'_>,
+        report: &mut Report,
+    ) -> Span {
+        let matching: Vec<bool> = self
+            .overrides
+            .iter()
+            .map(|(points, _)| points.contain(|axis| at(axis).0))
+            .collect();
+        let node = self
+            .variants
+            .get(&matching)
+            .and_then(|variant| variant.node.as_ref());
+        self.place(&Problem::new(pointer, ""), node, at, axes, report)
+            .shown
+    }
+
     fn variant(&self, matching: &[bool], axes: &Axes<'_>, report: &mut Report) -> Variant {
         let mut node = self.decl.params.as_ref().map(|params| params.node.clone());
         for ((_, params), matches) in self.overrides.iter().zip(matching) {

@@ -61,16 +61,28 @@ fn examine(folder: &Utf8Path, path: &Utf8Path) -> Option<(String, Option<String>
     }
 }
 
-/// The file beside a missing one whose name is most like it.
+/// The file beside a missing one whose name is most like it: the same name with another extension, or a name like it
+/// with the same extension.
 pub(crate) fn neighbour(path: &Utf8Path) -> Option<String> {
     const LOOKED_AT: usize = 1000;
     let folder = path.parent().filter(|folder| !folder.as_str().is_empty());
     let entries = fs::read_dir(folder.unwrap_or(Utf8Path::new("."))).ok()?;
-    let names: Vec<String> = entries
+    let mut names: Vec<Utf8PathBuf> = entries
         .take(LOOKED_AT)
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .map(Utf8PathBuf::from)
         .collect();
-    schema::nearest(path.file_name()?, names.iter().map(String::as_str)).map(str::to_owned)
+    names.sort();
+    let stem = path.file_stem()?;
+    let same_stem = names.iter().find(|name| name.file_stem() == Some(stem));
+    let alike = || {
+        let same_extension = names.iter().filter(|name| name.extension() == path.extension());
+        let near = schema::nearest(stem, same_extension.clone().filter_map(|name| name.file_stem()))?;
+        same_extension
+            .into_iter()
+            .find(|name| name.file_stem() == Some(near))
+    };
+    same_stem.or_else(alike).map(|name| name.as_str().to_owned())
 }
 
 /// What the operating system said, without the path that the message names already.
@@ -99,6 +111,24 @@ pub(crate) fn normal(path: &Utf8Path) -> Utf8PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_neighbour_has_a_name_that_may_have_been_meant() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(folder.path()).unwrap();
+        for name in ["hopper.parquet", "expert.zip", "ant.parquet", "notes.txt"] {
+            fs::write(root.join(name), "").unwrap();
+        }
+        for (missing, expected) in [
+            ("hoper.parquet", Some("hopper.parquet")),
+            ("expert.parquet", Some("expert.zip")),
+            ("walker2d.parquet", None),
+            ("note.parquet", None),
+            ("pipeline.toml", None),
+        ] {
+            assert_eq!(neighbour(&root.join(missing)).as_deref(), expected, "{missing}");
+        }
+    }
 
     #[test]
     fn paths_are_put_in_normal_form_by_their_text() {

@@ -23,5 +23,5 @@ mod recorder;
 pub use git::Git;
 pub use id::RunId;
 pub use model::{FORMAT, Host, OutcomeFile, Program, Record, RunFile};
-pub use read::{RunStore, StoredRun};
+pub use read::{Execution, RunStore, StoredRun};
 pub use recorder::{Recorder, Request};

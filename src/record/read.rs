@@ -1,12 +1,14 @@
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use provenir_api::Digest;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::RunId;
 use super::model::{OutcomeFile, Record, RunFile};
-use crate::store::{Layout, Liveness, StoreError};
+use crate::store::{ActionKey, Artifact, Layout, Liveness, StoreError};
 
 /// Longest file of a run that is read whole, and longest line of one that is read by lines.
 const LONGEST: u64 = 256 << 20;
@@ -14,6 +16,26 @@ const LONGEST: u64 = 256 << 20;
 /// The runs of a store.
 pub struct RunStore {
     folder: Utf8PathBuf,
+}
+
+/// A cell that a run executed, or executes.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    /// The cell, as the manifest named it.
+    pub cell: String,
+    /// Its action.
+    pub key: ActionKey,
+    /// What it gave, once it is known.
+    pub objects: Vec<Digest>,
+    /// Where its log is, if it said anything.
+    log: Option<Utf8PathBuf>,
+}
+
+impl Execution {
+    /// Its log; `None` where it said nothing.
+    pub fn log(&self) -> Option<&Utf8Path> {
+        self.log.as_deref().filter(|log| log.is_file())
+    }
 }
 
 /// A run that was recorded.
@@ -78,33 +100,54 @@ impl StoredRun {
         Ok(alive && self.outcome()?.is_none())
     }
 
-    /// The log of a cell that this run executed, or executes; `Some(None)` where the cell said nothing.
-    pub fn log(&self, cell: &str) -> Result<Option<Option<Utf8PathBuf>>, StoreError> {
-        /// The only kind of line that matters here.
+    /// The cells that this run executed, or executes, in the order in which they were begun.
+    pub fn executions(&self) -> Result<Vec<Execution>, StoreError> {
+        /// The fields that matter here, of the events that matter here.
         #[derive(Deserialize)]
-        struct Started {
+        struct Line {
             event: String,
             #[serde(default)]
             cell: String,
+            key: Option<ActionKey>,
             #[serde(default)]
             log: Utf8PathBuf,
+            #[serde(default)]
+            outputs: Vec<Artifact>,
         }
-        let mut found = None;
+        let mut executions: Vec<Execution> = Vec::new();
+        let mut by_cell: BTreeMap<String, usize> = BTreeMap::new();
         each_line(&self.folder.join("events.jsonl"), |line| {
-            if let Ok(Started {
+            let Ok(Line {
                 event,
-                cell: started,
+                cell,
+                key: Some(key),
                 log,
+                outputs,
             }) = serde_json::from_slice(line)
-                && event == "cell-started"
-                && started == cell
-            {
-                // The place as it is now: the store may have been moved since.
-                found = log.file_name().map(|name| self.folder.join("logs").join(name));
+            else {
+                return Ok(());
+            };
+            match event.as_str() {
+                "cell-started" => {
+                    by_cell.insert(cell.clone(), executions.len());
+                    executions.push(Execution {
+                        cell,
+                        key,
+                        // The place as it is now: the store may have been moved since.
+                        log: log.file_name().map(|name| self.folder.join("logs").join(name)),
+                        objects: Vec::new(),
+                    });
+                }
+                "cell-finished" => {
+                    if let Some(execution) = by_cell.get(&cell).and_then(|index| executions.get_mut(*index)) {
+                        execution.objects = outputs.iter().map(|artifact| artifact.object).collect();
+                    }
+                }
+                _ => {}
             }
             Ok(())
         })?;
-        Ok(found.map(|log| log.is_file().then_some(log)))
+        Ok(executions)
     }
 
     /// What became of its cells so far. A line that is not complete, because the run was killed or is writing it, ends

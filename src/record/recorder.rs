@@ -39,7 +39,7 @@ pub struct Recorder<'a> {
     files: Option<Files>,
     running: BTreeMap<CellIndex, Running>,
     platforms: BTreeMap<u32, BTreeMap<String, String>>,
-    reused: Vec<(CellIndex, ActionKey)>,
+    reused: BTreeMap<CellIndex, ActionKey>,
     restored: Vec<Utf8PathBuf>,
     /// Why a run that executed nothing could not be noted.
     unnoted: Option<StoreError>,
@@ -91,7 +91,7 @@ impl<'a> Recorder<'a> {
             files: None,
             running: BTreeMap::new(),
             platforms: BTreeMap::new(),
-            reused: Vec::new(),
+            reused: BTreeMap::new(),
             restored: Vec::new(),
             unnoted: None,
         }
@@ -280,7 +280,13 @@ impl<'a> Recorder<'a> {
             Event::WorkerStarted { worker, platform, .. } => {
                 self.platforms.insert(*worker, (*platform).clone());
             }
-            Event::CellReused { cell, key } => self.reused.push((cell.index, *key)),
+            Event::CellReused { cell, key } => {
+                self.reused.insert(cell.index, *key);
+            }
+            // It was reused, and runs after all.
+            Event::CellRepairing { cell, .. } => {
+                self.reused.remove(&cell.index);
+            }
             Event::CellStarted { cell, log, .. } => {
                 let running = Running {
                     started: clock::now(),
@@ -327,7 +333,7 @@ impl<'a> Recorder<'a> {
                     log,
                 })?;
             }
-            Event::CellCancelled { cell } => {
+            Event::CellCancelled { cell, .. } => {
                 self.over(cell.index);
             }
             Event::Published { path, .. } => self.restored.push((*path).to_owned()),

@@ -56,17 +56,54 @@ pub enum StoreError {
         /// The folder.
         path: Utf8PathBuf,
     },
+    /// The operating system refused to put a copy of an output in its place; its message names the path.
+    #[error("{source}")]
+    Publish {
+        /// The operating system's answer.
+        #[source]
+        source: io::Error,
+    },
     /// A folder stands where a copy of an output should be published.
-    #[error("cannot publish as `{path}`: a folder has that name")]
+    #[error("a folder has that name")]
     FolderInTheWay {
         /// The folder.
         path: Utf8PathBuf,
+    },
+    /// What should be the folder of a copy of an output is none.
+    #[error("`{path}` is {what}")]
+    NoFolder {
+        /// What should be a folder.
+        path: Utf8PathBuf,
+        /// What it is.
+        what: &'static str,
     },
 }
 
 impl StoreError {
     pub(crate) fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, source }
+    }
+
+    /// Why a copy could not be put in its place.
+    pub(super) fn publish(path: &Utf8Path, source: io::Error) -> Self {
+        for folder in path.ancestors().skip(1) {
+            let Ok(found) = fs_err::symlink_metadata(folder) else {
+                continue;
+            };
+            let what = match (found.is_symlink(), fs_err::metadata(folder)) {
+                (_, Ok(metadata)) if metadata.is_dir() => break,
+                (true, Err(error)) if error.kind() == io::ErrorKind::NotFound => {
+                    "a link to a place that does not exist"
+                }
+                (false, _) => "a file, not a folder",
+                (true, _) => "a link, and not to a folder",
+            };
+            return Self::NoFolder {
+                path: folder.to_owned(),
+                what,
+            };
+        }
+        Self::Publish { source }
     }
 
     pub(crate) fn malformed(path: &Utf8Path, what: &'static str, reason: &dyn ToString) -> Self {
@@ -98,7 +135,19 @@ impl StoreError {
             }
             Self::NotAStore { .. } => Some("name a new or empty folder, or a store"),
             Self::Outputs(_) => None,
+            Self::Publish { source } => match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    Some("free some space and run again: everything that finished is kept")
+                }
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Some(
+                    "make that folder writable, or publish elsewhere (`publish` in the manifest), and run again: only the copy is missing",
+                ),
+                _ => Some("run again once that is mended: only the copy is missing"),
+            },
             Self::FolderInTheWay { .. } => Some("move the folder away, or publish under another name"),
+            Self::NoFolder { .. } => {
+                Some("move it away, or publish elsewhere (`publish` in the manifest); then run again")
+            }
         }
     }
 }

@@ -31,6 +31,7 @@ mod hash;
 mod index;
 mod layout;
 mod lookup;
+mod own;
 mod owner;
 mod publish;
 mod result;
@@ -50,7 +51,7 @@ pub use error::StoreError;
 pub use layout::Layout;
 pub use lookup::{Committed, Lookup, MissReason};
 pub use owner::{Liveness, Owner};
-pub use publish::{Copied, Publication};
+pub use publish::{Copied, Publication, Published};
 pub use result::{ActionResult, Artifact};
 pub use sweep::{Workspace, sweep};
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::durable::{rename_new, replace, unique};
 use super::hash::hash_file;
 use super::stamp::Stamp;
-use super::{ActionKey, Artifact, Store, StoreError};
+use super::{ActionKey, Artifact, Store, StoreError, own};
 
 /// Format of a publication file. 1 - the first.
 const FORMAT: u32 = 1;
@@ -47,24 +47,35 @@ pub enum Copied {
     Updated,
     /// It was missing.
     RestoredMissing,
-    /// Somebody had altered it.
+    /// Somebody had altered it; the altered file is kept under another name.
     RestoredAltered,
     /// Somebody else's file was there, which is kept under another name.
     Displaced,
 }
 
+/// A copy that is in its place.
+#[derive(Debug)]
+pub struct Published {
+    /// What was done for it.
+    pub copied: Copied,
+    /// Where a file is kept that was there and is not ours as it was made.
+    pub kept: Option<Utf8PathBuf>,
+    /// Why the store could not note it; the copy is there all the same.
+    pub unnoted: Option<StoreError>,
+}
+
 impl Store {
     /// Makes the file at `path` (absolute) a copy of an artifact. Reads neither where both are as they were left. A
-    /// file there that Provenir did not write is never overwritten: it is kept beside the copy, under the name that is
-    /// returned.
+    /// file there that Provenir did not make, or that was changed since, is never overwritten: it is kept beside the
+    /// copy.
     pub fn publish(
         &self,
         path: &Utf8Path,
         artifact: &Artifact,
         key: ActionKey,
         cell: &str,
-    ) -> Result<(Copied, Option<Utf8PathBuf>), StoreError> {
-        let failed = || StoreError::io("cannot publish");
+    ) -> Result<Published, StoreError> {
+        let failed = |error| StoreError::publish(path, error);
         let memo = self.publication(path)?;
         let current = match fs_err::symlink_metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
@@ -74,44 +85,66 @@ impl Store {
             }
             Ok(metadata) => Some((Stamp::of(&metadata), metadata.is_file())),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(failed()(error)),
+            Err(error) => return Err(failed(error)),
         };
         let same_object = memo.as_ref().is_some_and(|memo| memo.object == artifact.object);
-        let copied = match (&memo, current) {
-            (None, None) => Copied::New,
-            (Some(_), None) if same_object => Copied::RestoredMissing,
-            (Some(_), None) => Copied::Updated,
+        let (copied, keep) = match (&memo, current) {
+            (None, None) => (Copied::New, false),
+            (Some(_), None) if same_object => (Copied::RestoredMissing, false),
+            (Some(_), None) => (Copied::Updated, false),
             (Some(memo), Some((stamp, _))) if memo.stamp == stamp => {
                 if same_object {
-                    return Ok((Copied::Unchanged, None));
+                    return Ok(Published {
+                        copied: Copied::Unchanged,
+                        kept: None,
+                        unnoted: None,
+                    });
                 }
-                Copied::Updated
+                (Copied::Updated, false)
             }
             // A link, a pipe or the like: not even opened.
-            (_, Some((_, false))) => Copied::Displaced,
+            (_, Some((_, false))) => (Copied::Displaced, true),
             (memo, Some((stamp, true))) => {
-                let (found, _) = hash_file(path).map_err(failed())?;
+                let (found, _) = hash_file(path).map_err(failed)?;
                 if found == artifact.object {
-                    self.remember(path, artifact, key, cell, stamp)?;
-                    return Ok((Copied::Unchanged, None));
+                    return Ok(Published {
+                        copied: Copied::Unchanged,
+                        kept: None,
+                        unnoted: self.remember(path, artifact, key, cell, stamp).err(),
+                    });
                 }
-                match memo {
-                    Some(_) if same_object => Copied::RestoredAltered,
-                    Some(_) => Copied::Updated,
-                    // Nothing is remembered of it, but its bytes are those of an artifact: a copy that was moved here.
-                    None if self.layout().object(&found).exists() => Copied::Updated,
-                    None => Copied::Displaced,
+                let left_so = memo.as_ref().is_some_and(|memo| memo.object == found);
+                if left_so || self.is_ours(path, &found).map_err(failed)? {
+                    (Copied::Updated, false)
+                } else if same_object {
+                    (Copied::RestoredAltered, true)
+                } else {
+                    (Copied::Displaced, true)
                 }
             }
         };
-        let kept = match copied {
-            Copied::Displaced => Some(set_aside(path).map_err(failed())?),
-            _ => None,
+        let kept = if keep {
+            Some(set_aside(path).map_err(failed)?)
+        } else {
+            None
         };
         self.copy(path, artifact)?;
-        let stamp = Stamp::of(&fs_err::symlink_metadata(path).map_err(failed())?);
-        self.remember(path, artifact, key, cell, stamp)?;
-        Ok((copied, kept))
+        let stamp = Stamp::of(&fs_err::symlink_metadata(path).map_err(failed)?);
+        Ok(Published {
+            copied,
+            kept,
+            unnoted: self.remember(path, artifact, key, cell, stamp).err(),
+        })
+    }
+
+    /// Whether a file is a copy of an artifact as Provenir made it, although nothing is remembered of it: its bytes are
+    /// an object's, or it shows itself to be.
+    fn is_ours(&self, path: &Utf8Path, found: &Digest) -> io::Result<bool> {
+        if self.layout().object(found).exists() {
+            return Ok(true);
+        }
+        let folder = path.parent().unwrap_or(path);
+        own::is_unaltered(path, &hidden(folder))
     }
 
     /// What is known of the copy at a path.
@@ -171,21 +204,20 @@ impl Store {
 
     /// Copies an object, verified on the way, and puts the copy in place at once.
     fn copy(&self, path: &Utf8Path, artifact: &Artifact) -> Result<(), StoreError> {
-        let failed = || StoreError::io("cannot publish");
+        let failed = |error| StoreError::publish(path, error);
         let folder = path.parent().unwrap_or(path);
-        fs_err::create_dir_all(folder).map_err(failed())?;
-        let unnamed = unique(folder);
-        let hidden = folder.join(format!(".provenir-{}", unnamed.file_name().unwrap_or_default()));
+        fs_err::create_dir_all(folder).map_err(failed)?;
+        let hidden = hidden(folder);
         let copied = copy_verified(&self.layout().object(&artifact.object), &hidden);
         let published = match copied {
-            Ok(found) if found == artifact.object => fs_err::rename(&hidden, path).map_err(failed()),
+            Ok(found) if found == artifact.object => fs_err::rename(&hidden, path).map_err(failed),
             Ok(_) => Err(StoreError::Damaged {
                 object: artifact.object,
             }),
             Err(error) if error.kind() == ErrorKind::NotFound => Err(StoreError::Missing {
                 object: artifact.object,
             }),
-            Err(error) => Err(failed()(error)),
+            Err(error) => Err(failed(error)),
         };
         if published.is_err() {
             fs_err::remove_file(&hidden).ok();
@@ -194,8 +226,16 @@ impl Store {
     }
 }
 
-/// Gives a file another name in its folder, and returns that.
+/// A name for a file that is being written, which nobody takes for a figure.
+fn hidden(folder: &Utf8Path) -> Utf8PathBuf {
+    let unnamed = unique(folder);
+    folder.join(format!(".provenir-{}", unnamed.file_name().unwrap_or_default()))
+}
+
+/// Gives a file another name in its folder, and returns that. Where the same bytes are kept there already, the file is
+/// left for the copy to replace.
 fn set_aside(path: &Utf8Path) -> io::Result<Utf8PathBuf> {
+    let is_file = |path: &Utf8Path| fs_err::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
     let mut number = 1;
     loop {
         let suffix = if number == 1 {
@@ -205,6 +245,9 @@ fn set_aside(path: &Utf8Path) -> io::Result<Utf8PathBuf> {
         };
         let aside = Utf8PathBuf::from(format!("{path}.orig{suffix}"));
         if rename_new(path, &aside)? {
+            return Ok(aside);
+        }
+        if is_file(path) && is_file(&aside) && hash_file(path)? == hash_file(&aside)? {
             return Ok(aside);
         }
         number += 1;

@@ -11,6 +11,7 @@ fn help_is_what_it_is() {
         "plan",
         "status",
         "show",
+        "export",
         "path",
         "log",
         "schema",
@@ -22,6 +23,28 @@ fn help_is_what_it_is() {
         text.push_str(&context.run(&[command, "--help"]).assert_code(0).stdout);
     }
     insta::assert_snapshot!("help", text);
+}
+
+#[test]
+fn help_and_readme_name_the_same_exit_codes() {
+    let readme = fs_err::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    let table = readme.split("## Exit codes").nth(1).unwrap();
+    let rows: Vec<(&str, &str)> = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "))
+        .filter(|(code, _)| code.parse::<u8>().is_ok())
+        .collect();
+    let help = Context::new(CHAIN).run(&["--help"]).assert_code(0).stdout;
+    let told: Vec<(&str, &str)> = help
+        .split("Exit codes:\n")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .filter_map(|line| line.trim().split_once(' '))
+        .map(|(code, meaning)| (code, meaning.trim()))
+        .collect();
+    assert_eq!(rows.len(), 6);
+    assert_eq!(told, rows);
 }
 
 #[test]
@@ -129,6 +152,34 @@ fn status_names_what_is_there_and_what_was_interrupted() {
 }
 
 #[test]
+fn status_says_how_the_last_run_ended() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "failing"
+        stages.good = { kind = "noop" }
+        stages.bad = { kind = "fail", params = { message = "no such luck" } }
+        "#,
+    );
+    let last = || {
+        let outcome = context.run(&["status"]).assert_code(0);
+        outcome.stdout.split("last run ").nth(1).unwrap().to_owned()
+    };
+    context.events(&["--only", "good"]).assert_code(0);
+    let told = last();
+    assert!(
+        told.contains(": done, 2") && told.ends_with(": 1 cell executed\n"),
+        "{told}"
+    );
+    context.events(&[]).assert_code(1);
+    let told = last();
+    assert!(
+        told.contains(": failed in part, 2") && told.ends_with(": 0 cells executed, 1 reused, 1 failed\n"),
+        "{told}"
+    );
+}
+
+#[test]
 fn artifacts_are_shown_by_cell_by_digest_and_by_file() {
     let context = Context::new(CHAIN);
     context.executed(&[]);
@@ -158,6 +209,127 @@ fn artifacts_are_shown_by_cell_by_digest_and_by_file() {
         context.run(&["path", digest]).assert_code(0).stdout,
         format!("{object}\n")
     );
+}
+
+#[test]
+fn a_digest_needs_a_store_and_no_manifest() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "talking"
+        stages.talk = { kind = "chatter", params = { text = "hello" } }
+        "#,
+    );
+    let outcome = context.events(&[]).assert_code(0);
+    let finished = outcome.event("cell-finished");
+    let (key, object) = (
+        finished["key"].as_str().unwrap(),
+        finished["outputs"][0]["object"].as_str().unwrap(),
+    );
+    let by_cell = context.run(&["path", "talk"]).assert_code(0).stdout;
+    fs_err::remove_file(context.path("pipeline.toml")).unwrap();
+    for digest in [
+        &key[..10],
+        &key[..10].to_uppercase(),
+        &format!("{}.sum", &key[..10]),
+        &object[..10],
+    ] {
+        assert_eq!(context.run(&["path", digest]).assert_code(0).stdout, by_cell);
+        let shown = context.run(&["show", digest]).assert_code(0);
+        assert!(shown.stdout.contains("1 row, 1 column"), "{shown:#?}");
+    }
+    for digest in [&key[..10], &object[..10]] {
+        let log = context.run(&["log", digest]).assert_code(0);
+        assert!(log.stdout.contains("in the log: hello"), "{log:#?}");
+    }
+    let said = |arguments: &[&str]| context.filtered(&context.run(arguments).assert_code(2).stderr);
+    insta::assert_snapshot!(said(&["show", &format!("{}.sun", &key[..12])]), @r"
+    error: action [DIGEST] has no output `sun`
+      help: it has `sum`
+    ");
+    let unknown = if key.starts_with("ffff") || object.starts_with("ffff") {
+        "eeee"
+    } else {
+        "ffff"
+    };
+    for command in ["show", "path", "log"] {
+        let said = said(&[command, unknown]).replace(unknown, "ffff");
+        insta::allow_duplicates!(insta::assert_snapshot!(said, @r"
+        error: no object and no action of the store `cache` has a digest that begins with `ffff`
+          help: `provenir plan --verbose` lists the keys of actions, `provenir show CELL` an artifact's digest; `--cache` names another store
+        "));
+    }
+    insta::assert_snapshot!(said(&["show", "ffff", "--cache", "absent"]), @r"
+    error: there is no store `absent` to look for `ffff` in
+      help: `--cache` or PROVENIR_CACHE names another store
+    ");
+    insta::assert_snapshot!(said(&["show", "talk"]), @r"
+      × there is no file `pipeline.toml`
+      help: name another manifest; `provenir init` writes one to begin with
+    error: no manifest was read
+    ");
+}
+
+#[test]
+fn a_stage_whose_name_could_be_a_digest_is_a_stage() {
+    let context = Context::new("format = 1\npipeline.name = \"one\"\nstages.face = { kind = \"noop\" }\n");
+    context.executed(&[]);
+    let shown = context.run(&["show", "face"]).assert_code(0).stdout;
+    assert!(shown.starts_with("face\n"), "{shown}");
+    let said = context.run(&["log", "face"]).assert_code(0).stderr;
+    assert!(said.contains("`face` said nothing"), "{said}");
+}
+
+#[test]
+fn mistakes_in_the_command_line_are_called_that() {
+    let context = Context::new(CHAIN);
+    let said = |arguments: &[&str]| context.filtered(&context.run(arguments).assert_code(2).stderr);
+    insta::assert_snapshot!(said(&["run", "--axis", "a=x"]), @r#"
+      × `value`: expected a number, found "x"
+       ╭─[command line:1:10]
+     1 │ --axis a=x
+       ·          ─
+       ╰────
+      help: used here: pipeline.toml:12:20
+    error: 1 problem in the command line; nothing was run
+    "#);
+    insta::assert_snapshot!(said(&["plan", "--only", "frst", "--axis", "b=1"]), @r"
+      × there is no axis `b`
+       ╭─[command line:1:8]
+     1 │ --axis b=1
+       ·        ─
+       ╰────
+      help: there is `a`
+
+      × there is no stage `frst`
+       ╭─[command line:1:8]
+     1 │ --only frst
+       ·        ────
+       ╰────
+      help: did you mean `first`?
+    error: 2 problems in the command line
+    ");
+    insta::assert_snapshot!(said(&["plan", "chain.toml"]), @r"
+      × there is no file `chain.toml`
+      help: name another manifest; `provenir init` writes one to begin with
+    error: no manifest was read
+    ");
+    insta::assert_snapshot!(said(&["plan", "--cache", "pipeline.toml"]), @r"
+    error: the store `[FOLDER]/pipeline.toml` is a file, not a folder
+      help: name a folder, new or a store: `--cache FOLDER` or PROVENIR_CACHE
+    ");
+    for arguments in [
+        &["plan", ""][..],
+        &["plan", "--cache", ""],
+        &["show", ""],
+        &["init", ""],
+    ] {
+        assert!(
+            said(arguments).contains("a value is required"),
+            "{}",
+            said(arguments)
+        );
+    }
 }
 
 #[test]
@@ -265,7 +437,7 @@ fn init_lays_out_a_manifest_and_a_store_once() {
     let outcome = context.run(&["init", "study"]).assert_code(0);
     insta::assert_snapshot!(context.filtered(&outcome.stderr), @r"
     wrote `study/pipeline.toml`, and a store beside it: `study/cache`
-    next: put an expert where the manifest says, then `provenir plan` and `provenir run`
+    next: put an expert where the manifest says, then `provenir plan study/pipeline.toml` and `provenir run study/pipeline.toml`
     ");
     for name in [
         "pipeline.toml",

@@ -1,6 +1,6 @@
 use std::os::unix::fs::PermissionsExt;
 
-use crate::context::{COMMAND, Context, finish};
+use crate::context::{CHAIN, COMMAND, Context, finish};
 
 #[test]
 fn what_fails_blocks_only_what_needs_it() {
@@ -154,11 +154,88 @@ fn a_worker_of_another_build_is_refused() {
         .filtered(&outcome.stderr)
         .replace(provenir_build_id::BUILD, "[BUILD]");
     insta::assert_snapshot!(text, @r"
-    stopped: only
-    error: the run stopped: the worker `[FOLDER]/bin/provenir-noop-worker` is of another build: build another, protocol 1, while this command is build [DIGEST], protocol 1
+    error: the run stops: the worker `[FOLDER]/bin/provenir-noop-worker` is of another build: build another, protocol 1, while this command is build [DIGEST], protocol 1
       help: build both together: `make build`
     0 cells executed, 1 not run in [TIME]
     ");
+}
+
+#[test]
+fn what_stops_a_run_is_told_first_and_what_follows_is_counted() {
+    let context = Context::new(CHAIN);
+    let command = with_worker(&context, "#!/bin/sh\nexit 127\n");
+    let outcome = finish(&mut context.program(&command, &["run"])).assert_code(3);
+    insta::assert_snapshot!(context.filtered(&outcome.stderr), @r"
+    chain: 7 cells, 0 up to date
+    error: the run stops: the worker `[FOLDER]/bin/provenir-noop-worker` ended with exit code 127 before it was ready
+      help: `provenir doctor` says what it lacks
+    0 cells executed, 7 not run in [TIME]
+    ");
+}
+
+#[test]
+fn a_warning_that_many_cells_give_is_told_once_and_counted() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "talking"
+        axes.a = [1, 2, 3]
+        stages.other = { kind = "noop", params = { value = "${a}" } }
+        stages.talk = { kind = "chatter", inputs = { one = "other" }, params = { text = "mind the gap" } }
+        "#,
+    );
+    context.write(
+        "one.toml",
+        &String::from_utf8(context.read("pipeline.toml"))
+            .unwrap()
+            .replace("\"mind the gap\"", "\"mind the gap ${a}\""),
+    );
+    let outcome = context.run(&["run", "one.toml", "--jobs", "1"]).assert_code(0);
+    let lines: Vec<&str> = outcome.stderr.lines().collect();
+    for cell in ["talk[a=1]", "talk[a=2]", "talk[a=3]"] {
+        let started = lines
+            .iter()
+            .position(|line| *line == format!("started {cell}"))
+            .unwrap();
+        assert!(
+            lines[started + 1].starts_with(&format!("warning: {cell}: as a")),
+            "{outcome:#?}"
+        );
+        assert!(
+            lines[started + 2].starts_with(&format!("finished {cell}")),
+            "{outcome:#?}"
+        );
+    }
+    let outcome = context
+        .run(&["run", "--jobs", "1", "--force", "talk"])
+        .assert_code(0);
+    let warnings: Vec<&str> = outcome
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("warning"))
+        .collect();
+    insta::assert_debug_snapshot!(warnings, @r#"
+    [
+        "warning: talk[a=1]: as a warning: mind the gap",
+        "warning: 2 more cells: as a warning: mind the gap",
+    ]
+    "#);
+}
+
+#[test]
+fn with_one_worker_cells_are_told_one_after_the_other() {
+    let context = Context::new(CHAIN);
+    let outcome = context.run(&["run", "--jobs", "1"]).assert_code(0);
+    let told: Vec<&str> = outcome
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("started") || line.starts_with("finished"))
+        .collect();
+    assert_eq!(told.len(), 14, "{outcome:#?}");
+    for pair in told.chunks(2) {
+        let cell = pair[0].strip_prefix("started ").unwrap();
+        assert!(pair[1].starts_with(&format!("finished {cell} in")), "{told:#?}");
+    }
 }
 
 #[test]

@@ -147,18 +147,7 @@ fn as_nobody(context: &Context, arguments: &[&str]) -> Option<crate::context::Ou
 fn a_store_that_cannot_be_written_to_is_told_and_can_be_read() {
     let context = Context::new(CHAIN);
     context.executed(&["--only", "second"]);
-    let everything = |mode: u32| {
-        let mut folders = vec![context.folder.clone()];
-        while let Some(folder) = folders.pop() {
-            for entry in folder.read_dir_utf8().unwrap() {
-                let path = entry.unwrap().into_path();
-                if path.is_dir() {
-                    folders.push(path);
-                }
-            }
-            fs_err::set_permissions(&folder, PermissionsExt::from_mode(mode)).unwrap();
-        }
-    };
+    let everything = |mode: u32| set_mode(&context.folder, mode);
     everything(0o555);
     let noop = as_nobody(&context, &["run", "--only", "second"]);
     let outcome = as_nobody(&context, &["run"]);
@@ -175,6 +164,118 @@ fn a_store_that_cannot_be_written_to_is_told_and_can_be_read() {
     assert!(outcome.stderr.contains("make the store writable"), "{outcome:#?}");
     assert_eq!(context.executed(&[]), ["total"]);
     context.check_store();
+}
+
+/// Takes the right to write from every folder below one, or gives it back.
+fn set_mode(folder: &camino::Utf8Path, mode: u32) {
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir_utf8().unwrap() {
+            let path = entry.unwrap().into_path();
+            if path.is_dir() {
+                folders.push(path);
+            }
+        }
+        fs_err::set_permissions(&folder, PermissionsExt::from_mode(mode)).unwrap();
+    }
+}
+
+#[test]
+fn a_store_that_can_only_be_read_publishes() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let published = context.read("out/total.parquet");
+    fs_err::set_permissions(context.path("out"), PermissionsExt::from_mode(0o777)).unwrap();
+    set_mode(&context.path("cache"), 0o555);
+    for altered in [false, true] {
+        fs_err::remove_file(context.path("out/total.parquet")).unwrap();
+        if altered {
+            context.write("out/total.parquet", "altered");
+        }
+        let Some(outcome) = as_nobody(&context, &["run"]) else {
+            set_mode(&context.path("cache"), 0o755);
+            eprintln!("SKIPPED: no way to become somebody who may not write (setpriv)");
+            return;
+        };
+        let outcome = outcome.assert_code(0);
+        assert_eq!(context.read("out/total.parquet"), published);
+        let warnings = outcome
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("warning: the store"));
+        assert_eq!(warnings.count(), 1, "{outcome:#?}");
+        assert!(
+            outcome.stderr.contains("nothing of this run is recorded"),
+            "{outcome:#?}"
+        );
+    }
+    set_mode(&context.path("cache"), 0o755);
+}
+
+#[test]
+fn a_folder_that_cannot_be_published_to_is_not_the_store() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    fs_err::remove_file(context.path("out/total.parquet")).unwrap();
+    set_mode(&context.path("cache"), 0o777);
+    fs_err::set_permissions(context.path("out"), PermissionsExt::from_mode(0o555)).unwrap();
+    for path in files(&context.path("cache")) {
+        if !path.as_str().contains("objects-v1") {
+            fs_err::set_permissions(path, PermissionsExt::from_mode(0o666)).unwrap();
+        }
+    }
+    let outcome = as_nobody(&context, &["run"]);
+    fs_err::set_permissions(context.path("out"), PermissionsExt::from_mode(0o755)).unwrap();
+    let Some(outcome) = outcome else {
+        eprintln!("SKIPPED: no way to become somebody who may not write (setpriv)");
+        return;
+    };
+    let outcome = outcome.assert_code(3);
+    assert_eq!(
+        outcome.stderr.matches("cannot publish").count(),
+        1,
+        "{outcome:#?}"
+    );
+    assert!(
+        outcome.stderr.contains("help: make that folder writable"),
+        "{outcome:#?}"
+    );
+    assert!(!outcome.stderr.contains("store"), "{outcome:#?}");
+}
+
+#[test]
+fn every_cell_is_counted_once_although_it_runs_again() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let object = context.object("first[a=1]");
+    let stamp = fs_err::metadata(&object).unwrap().modified().unwrap();
+    let mut bytes = fs_err::read(&object).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    crate::context::overwrite(&object, &bytes);
+    std::fs::File::options()
+        .write(true)
+        .open(&object)
+        .unwrap()
+        .set_modified(stamp)
+        .unwrap();
+    // Nothing is remembered of the file, so that only reading it shows the damage.
+    for path in files(&context.path("cache")) {
+        if path.as_str().contains("index-v1") {
+            fs_err::remove_file(path).unwrap();
+        }
+    }
+    let outcome = context.events(&["--force", "second[a=1]"]).assert_code(0);
+    assert_eq!(outcome.cells("cell-repairing"), ["first[a=1]"]);
+    let summary = &outcome.event("run-finished")["summary"];
+    assert_eq!(
+        (&summary["ran"], &summary["reused"]),
+        (&2.into(), &5.into()),
+        "{summary}"
+    );
+    let records = fs_err::read_to_string(context.runs().last().unwrap().join("records.jsonl")).unwrap();
+    let reused: serde_json::Value = serde_json::from_str(records.lines().last().unwrap()).unwrap();
+    assert_eq!(reused["cells"].as_array().unwrap().len(), 5, "{reused}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn copies_are_restored_when_they_are_missing_or_were_altered() {
     context.write("out/total.parquet", "altered");
     let outcome = context.run(&["run"]).assert_code(0);
     insta::assert_snapshot!(context.filtered(&outcome.stderr), @r"
-    restored `out/total.parquet`, which had been altered
+    warning: restored `out/total.parquet`, which had been altered; the file that was there is kept as `out/total.parquet.orig`
     nothing to run: 7 cells up to date, 1 published file written ([TIME])
     ");
     assert_eq!(context.read("out/total.parquet"), published);
@@ -50,12 +50,65 @@ fn a_file_that_somebody_else_wrote_is_kept() {
     context.write("out/total.parquet", "precious");
     let outcome = context.run(&["run", "--quiet"]).assert_code(0);
     let told = outcome.stderr.lines().next().unwrap();
-    insta::assert_snapshot!(context.filtered(told), @"warning: published `out/total.parquet`, where another file was; the file that was there is kept as `[FOLDER]/out/total.parquet.orig`");
+    insta::assert_snapshot!(context.filtered(told), @r"warning: published `out/total.parquet`, where another file was; the file that was there is kept as `out/total.parquet.orig`");
     assert_eq!(context.read("out/total.parquet.orig"), b"precious");
     assert_eq!(
         context.read("out/total.parquet"),
         fs_err::read(context.object("total")).unwrap()
     );
+}
+
+#[test]
+fn what_was_changed_by_hand_is_kept_once() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let published = context.read("out/total.parquet");
+    for _ in 0..2 {
+        context.write("out/total.parquet", "by hand");
+        context.run(&["run"]).assert_code(0);
+        assert_eq!(context.read("out/total.parquet"), published);
+        assert_eq!(context.read("out/total.parquet.orig"), b"by hand");
+    }
+    assert_eq!(crate::context::files(&context.path("out")).len(), 2);
+}
+
+#[test]
+fn a_store_that_was_lost_does_not_make_older_copies_foreign() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let first = context.read("out/total.parquet");
+    fs_err::remove_dir_all(context.path("cache")).unwrap();
+    context.executed(&["--set", "stages.total.params.value=1"]);
+    assert_ne!(context.read("out/total.parquet"), first);
+    assert_eq!(
+        crate::context::files(&context.path("out")),
+        [context.path("out/total.parquet")]
+    );
+}
+
+#[test]
+fn a_folder_that_cannot_hold_a_copy_is_told_with_what_to_do() {
+    let context = Context::new(CHAIN);
+    std::os::unix::fs::symlink("nowhere", context.path("out")).unwrap();
+    let said = |code| {
+        let outcome = context.run(&["run", "--only", "total"]).assert_code(code);
+        let told = context.filtered(&outcome.stderr);
+        told.lines()
+            .filter(|line| line.contains("error") || line.contains("help"))
+            .fold(String::new(), |told, line| told + line + "\n")
+    };
+    insta::assert_snapshot!(said(3), @r"
+    error: cannot publish `out/total.parquet`: `[FOLDER]/out` is a link to a place that does not exist
+      help: move it away, or publish elsewhere (`publish` in the manifest); then run again
+    ");
+    fs_err::remove_file(context.path("out")).unwrap();
+    context.write("out", "a file");
+    insta::assert_snapshot!(said(3), @r"
+    error: cannot publish `out/total.parquet`: `[FOLDER]/out` is a file, not a folder
+      help: move it away, or publish elsewhere (`publish` in the manifest); then run again
+    ");
+    fs_err::remove_file(context.path("out")).unwrap();
+    said(0);
 }
 
 #[test]
@@ -82,7 +135,7 @@ fn a_folder_in_the_way_is_told_and_loses_nothing() {
         failure["message"]
             .as_str()
             .unwrap()
-            .contains("a folder has that name"),
+            .starts_with("a folder has that name"),
         "{failure}"
     );
     fs_err::remove_dir_all(context.path("out/total.parquet")).unwrap();

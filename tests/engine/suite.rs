@@ -8,6 +8,7 @@
 //! * `sharing`: several processes on one store.
 //! * `determinism`: the same results whatever the order, the folder, and the number of workers.
 //! * `commands`: what the other commands print.
+//! * `policies`: policies of any file, shown and exported.
 
 #![expect(
     clippy::unwrap_used,
@@ -19,6 +20,7 @@ mod context;
 mod determinism;
 mod failures;
 mod faults;
+mod policies;
 mod publish;
 mod reuse;
 mod sharing;

@@ -44,3 +44,85 @@ fn every_pipeline_can_be_planned_in_every_profile() {
         }
     }
 }
+
+#[test]
+fn more_samples_than_are_collected_are_refused_with_both_places() {
+    let manifest = |size: &str, training: &str| {
+        format!(
+            r#"format = 1
+[pipeline]
+name = "sizes"
+[axes]
+n = [500, 2000]
+[stages.demos]
+kind = "collect"
+params = {{ env = "hopper", expert = "e.parquet", {size} }}
+[stages.corrupted]
+kind = "corrupt"
+inputs = {{ demos = "demos" }}
+params = {{ outlier = "boundary", fraction = 0.1 }}
+[stages.parts]
+kind = "split"
+inputs = {{ demos = "corrupted" }}
+params = {{ {training} }}
+"#
+        )
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = Utf8PathBuf::from_path_buf(folder.path().join("m.toml")).unwrap();
+    fs_err::write(folder.path().join("e.parquet"), "").unwrap();
+    let registry = Registry::new(provenir_kinds::all());
+    let said = |size: &str, training: &str| {
+        fs_err::write(&path, manifest(size, training)).unwrap();
+        let place = format!("{path}:");
+        match load(&path, &registry, &Overrides::default()) {
+            Ok(_) => String::new(),
+            Err(found) => format!("{found}\n{}", found.render(100, false))
+                .replace(&place, "")
+                .replace(path.as_str(), "m.toml"),
+        }
+    };
+    insta::assert_snapshot!(said("samples = 1_000", "samples = 1_500"), @r#"
+    16:22: `samples`: 1500 rows are asked for, and `corrupted` gives 1000 (ask for fewer, or raise `samples` of stage `demos`)
+      × `samples`: 1500 rows are asked for, and `corrupted` gives 1000
+        ╭─[16:22]
+      7 │ kind = "collect"
+      8 │ params = { env = "hopper", expert = "e.parquet", samples = 1_000 }
+        ·                                                            ──┬──
+        ·                                                              ╰── as many as this says
+      9 │ [stages.corrupted]
+     10 │ kind = "corrupt"
+     11 │ inputs = { demos = "demos" }
+     12 │ params = { outlier = "boundary", fraction = 0.1 }
+     13 │ [stages.parts]
+     14 │ kind = "split"
+     15 │ inputs = { demos = "corrupted" }
+     16 │ params = { samples = 1_500 }
+        ·                      ─────
+        ╰────
+      help: ask for fewer, or raise `samples` of stage `demos`
+    "#);
+    insta::assert_snapshot!(said("samples = 1_000", "samples = '${n}', validation = 0.0"), @r#"
+    5:11: `samples`: 2000 rows are asked for, and `corrupted` gives 1000 (ask for fewer, or raise `samples` of stage `demos`)
+      × `samples`: 2000 rows are asked for, and `corrupted` gives 1000
+       ╭─[5:11]
+     4 │ [axes]
+     5 │ n = [500, 2000]
+       ·           ────
+     6 │ [stages.demos]
+     7 │ kind = "collect"
+     8 │ params = { env = "hopper", expert = "e.parquet", samples = 1_000 }
+       ·                                                            ──┬──
+       ·                                                              ╰── as many as this says
+     9 │ [stages.corrupted]
+       ╰────
+      help: ask for fewer, or raise `samples` of stage `demos`
+    "#);
+    for (size, training) in [
+        ("samples = 1_500", "samples = 1_500, validation = 0.0"),
+        ("episodes = 1", "samples = 1_500"),
+        ("samples = 1_000", "validation = 0.5"),
+    ] {
+        assert_eq!(said(size, training), "", "{size}, {training}");
+    }
+}

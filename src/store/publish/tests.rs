@@ -33,8 +33,11 @@ impl Fixture {
     }
 
     fn publish_and_keep(&self, text: &str) -> Result<(Copied, Option<Utf8PathBuf>), StoreError> {
-        self.store
-            .publish(&self.path, &self.artifact(text), action(1).key(), "figure")
+        let published = self
+            .store
+            .publish(&self.path, &self.artifact(text), action(1).key(), "figure")?;
+        assert!(published.unnoted.is_none());
+        Ok((published.copied, published.kept))
     }
 
     fn read(&self) -> String {
@@ -52,12 +55,19 @@ fn a_copy_is_made_left_alone_updated_and_restored() {
     assert_eq!(fixture.read(), "two");
     fs_err::remove_file(&fixture.path).unwrap();
     assert_eq!(fixture.publish("two").unwrap(), Copied::RestoredMissing);
-    fs_err::write(&fixture.path, "altered").unwrap();
-    assert_eq!(fixture.publish("two").unwrap(), Copied::RestoredAltered);
-    assert_eq!(fixture.read(), "two");
     assert_eq!(
         fs_err::read_dir(fixture.path.parent().unwrap()).unwrap().count(),
         1
+    );
+    fs_err::write(&fixture.path, "altered").unwrap();
+    let kept = Utf8PathBuf::from(format!("{}.orig", fixture.path));
+    assert_eq!(
+        fixture.publish_and_keep("two").unwrap(),
+        (Copied::RestoredAltered, Some(kept.clone()))
+    );
+    assert_eq!(
+        (fixture.read(), fs_err::read_to_string(kept).unwrap()),
+        ("two".to_owned(), "altered".to_owned())
     );
 }
 
@@ -115,4 +125,36 @@ fn a_damaged_object_is_not_published() {
         .store
         .publish(&fixture.path, &artifact, action(1).key(), "figure");
     assert!(matches!(published, Err(StoreError::Missing { .. })));
+}
+
+#[test]
+fn a_figure_of_ours_is_replaced_and_one_that_was_changed_is_kept() {
+    let identity = provenir_api::FigureIdentity {
+        action_key: "key".to_owned(),
+        data: Digest::of(b"data"),
+    };
+    let svg = format!("<svg>{}<path/></svg>", identity.svg_metadata());
+    let sealed = FigureFile(provenir_api::FigureIdentity::seal(svg.into_bytes()));
+    let fixture = Fixture::new();
+    let folder = fixture.path.parent().unwrap();
+    fs_err::create_dir_all(folder).unwrap();
+    fs_err::write(&fixture.path, &sealed.0).unwrap();
+    assert_eq!(fixture.publish_and_keep("one").unwrap(), (Copied::Updated, None));
+    fs_err::remove_dir_all(fixture.store.layout().published()).unwrap();
+    fs_err::write(&fixture.path, sealed.changed()).unwrap();
+    let (copied, kept) = fixture.publish_and_keep("one").unwrap();
+    assert_eq!(copied, Copied::Displaced);
+    assert_eq!(fs_err::read(kept.unwrap()).unwrap(), sealed.changed());
+}
+
+struct FigureFile(Vec<u8>);
+
+impl FigureFile {
+    /// The same with a mark that somebody drew.
+    fn changed(&self) -> Vec<u8> {
+        String::from_utf8(self.0.clone())
+            .unwrap()
+            .replace("<path/>", "<path/><circle/>")
+            .into_bytes()
+    }
 }

@@ -91,11 +91,46 @@ pub trait Kind: Send + Sync + 'static {
         Resources::default()
     }
 
+    /// How many rows a cell with these parameters gives and needs, where they tell. What is said must hold: a plan in
+    /// which fewer rows arrive than are needed is refused.
+    fn sizes(_: &Self::Parameters) -> Sizes {
+        Sizes::default()
+    }
+
     /// What is wrong with these parameters given what is wired: ports that are wired, and for each the schema of the
     /// tables that will arrive with the labels of gathered axes as further columns.
     fn check(_: &Self::Parameters, _: &[(&str, TableSchema)]) -> Vec<Problem> {
         Vec::new()
     }
+}
+
+/// How many rows pass through a cell, as far as its parameters tell before anything runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// The output ports whose number of rows is known, and how many they have.
+    pub outputs: Vec<(&'static str, Rows)>,
+    /// The input ports at which a certain number of rows must arrive.
+    pub needs: Vec<Need>,
+}
+
+/// A number of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// So many, as the parameter at this JSON pointer says.
+    Given(u64, &'static str),
+    /// As many as arrive at this input port, which takes one artifact.
+    Of(&'static str),
+}
+
+/// A cell that cannot succeed with fewer rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// The input port, which takes one artifact.
+    pub port: &'static str,
+    /// The fewest rows that must arrive there.
+    pub rows: u64,
+    /// JSON pointer of the parameter that asks for them.
+    pub pointer: &'static str,
 }
 
 /// A source file named by a parameter.
@@ -119,6 +154,8 @@ pub struct Resolved {
     pub sources: Vec<Source>,
     /// What a cell occupies.
     pub resources: Resources,
+    /// How many rows it gives and needs, where the parameters tell.
+    pub sizes: Sizes,
 }
 
 /// A [`Kind`] behind a pointer.
@@ -220,6 +257,7 @@ impl<K: Kind> AnyKind for Erased<K> {
             canonical,
             sources,
             resources: K::resources(&typed),
+            sizes: K::sizes(&typed),
         })
     }
 

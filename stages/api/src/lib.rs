@@ -23,7 +23,9 @@ mod source;
 
 pub use digest::{Digest, DigestError};
 pub use figure::FigureIdentity;
-pub use kind::{AnyKind, Determinism, Kind, Parameters, Resolved, Resources, Revision, Source, erase};
+pub use kind::{
+    AnyKind, Determinism, Kind, Need, Parameters, Resolved, Resources, Revision, Rows, Sizes, Source, erase,
+};
 pub use label::Label;
 pub use schema::Problem;
 pub use source::SourceFile;

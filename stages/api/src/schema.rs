@@ -42,20 +42,36 @@ impl Problem {
     }
 }
 
-/// The known name that is most like `name`, if any is alike enough to be what was meant.
+/// The known name that is most like `name`, if any is alike enough to be what was meant: at most a third of the longer
+/// one's letters are wrong, missing, too many or swapped, or one is the beginning of the other.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let lower = name.to_lowercase().replace('-', "_");
-    known
-        .into_iter()
-        .map(|candidate| {
-            (
-                strsim::jaro_winkler(&lower, &candidate.to_lowercase().replace('-', "_")),
-                candidate,
-            )
-        })
-        .filter(|(likeness, _)| *likeness > 0.75)
-        .max_by(|left, right| left.0.total_cmp(&right.0))
-        .map(|(_, candidate)| candidate)
+    /// No name that anyone meant is longer.
+    const LONGEST: usize = 100;
+    /// A shorter beginning says too little.
+    const BEGINNING: usize = 4;
+    let folded = |name: &str| name.to_lowercase().replace('-', "_");
+    let wanted = folded(name);
+    let length = wanted.chars().count();
+    if length > LONGEST {
+        return None;
+    }
+    let mut best: Option<(usize, &str)> = None;
+    for candidate in known {
+        let found = folded(candidate);
+        let other = found.chars().count();
+        if other > LONGEST {
+            continue;
+        }
+        let longer = length.max(other);
+        let distance = strsim::osa_distance(&wanted, &found);
+        let begins =
+            length.min(other) >= BEGINNING && (wanted.starts_with(&found) || found.starts_with(&wanted));
+        let is_alike = distance < longer && distance <= (longer / 3).max(1) || distance == 0 || begins;
+        if is_alike && best.is_none_or(|(least, _)| distance < least) {
+            best = Some((distance, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
 }
 
 /// Names joined for people, each in backticks.
@@ -440,5 +456,35 @@ fn shown(value: &Value) -> String {
         Value::Object(_) => "a table".to_owned(),
         Value::Null => "nothing".to_owned(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_may_have_been_meant_is_near() {
+        for (name, known, expected) in [
+            ("epoch", &["epochs", "hidden"][..], Some("epochs")),
+            ("secnd", &["first", "second"], Some("second")),
+            (
+                "learning-rate",
+                &["learning_rate", "learning_rates"],
+                Some("learning_rate"),
+            ),
+            ("lerning_rtae", &["learning_rate"], Some("learning_rate")),
+            ("walker", &["hopper", "walker2d"], Some("walker2d")),
+            ("bc", &["rbc"], Some("rbc")),
+            ("a", &["b"], None),
+            ("reward", &["record", "figure"], Some("record")),
+            ("trials", &["title", "episodes"], None),
+            ("x", &["series", "rows"], None),
+            ("pipeline.toml", &["chain.toml", "robots.toml"], None),
+        ] {
+            assert_eq!(nearest(name, known.iter().copied()), expected, "{name}");
+        }
+        let long = "a".repeat(1 << 20);
+        assert_eq!(nearest(&long, [long.as_str()]), None);
     }
 }

@@ -1,5 +1,8 @@
+use camino::Utf8Path;
+use provenir_api::port::Content;
 use provenir_execution::{Context, Failure, Inputs};
-use provenir_kinds::collect::{Activation, CollectParameters};
+use provenir_kinds::collect::{Activation, CollectParameters, ExpertFile};
+use provenir_kinds::tables::policy;
 use provenir_policy::{Policy, PolicyError, PolicySet};
 use provenir_sim::{Misfit, Task};
 use provenir_stable_baselines::Agent;
@@ -12,37 +15,76 @@ pub(crate) fn read(
     context: &Context<'_>,
     task: &Task,
 ) -> Result<Policy, Failure> {
-    let policy = match (&parameters.expert, inputs.optional("expert")) {
-        (None, Some(table)) => finished(table)?,
-        (Some(_), None) if from_archive(parameters) => agent(parameters, context)?,
-        (Some(file), None) => finished(&parse(file.path(), context.source("/expert")?)?)?,
+    let (expert, format, policy) = match (&parameters.expert, inputs.optional("expert")) {
+        (None, Some(table)) => ("the expert".to_owned(), None, from_table(table, "the expert")?),
+        (Some(file), None) => {
+            let (path, format) = (file.path(), ExpertFile::of(file.path()));
+            let expert = format!("the expert `{path}`");
+            let policy = match format {
+                Some(ExpertFile::Archive) => agent(parameters, path, context)?,
+                Some(ExpertFile::Safetensors) => {
+                    finished(PolicySet::from_safetensors(&context.source("/expert")?), &expert)?
+                }
+                Some(ExpertFile::Table) => {
+                    let table = parse(path, context.source("/expert")?)
+                        .map_err(|error| Failure::stage(error.to_string()).help(wanted()))?;
+                    from_table(&table, &format!("`{path}`"))?
+                }
+                None => {
+                    return Err(Failure::bug(
+                        "a file of unknown format passed the command's checks",
+                    ));
+                }
+            };
+            (expert, format, policy)
+        }
         _ => {
             return Err(Failure::bug(
                 "exactly one expert should have passed the command's checks",
             ));
         }
     };
-    fit(&policy, parameters, task)?;
+    task.fits(&policy).map_err(|misfit| {
+        let help = help(&misfit, format);
+        Failure::stage(format!("{expert} does not fit: {misfit}")).help(help)
+    })?;
     Ok(policy)
 }
 
-fn from_archive(parameters: &CollectParameters) -> bool {
-    parameters
-        .expert
-        .as_ref()
-        .is_some_and(|file| file.path().extension() == Some("zip"))
-}
-
 /// The last checkpoint in a table of policies.
-fn finished(table: &Table) -> Result<Policy, Failure> {
-    let set = PolicySet::from_table(table).map_err(|error| match error {
-        PolicyError::Table(error) => error.into(),
-        error @ PolicyError::Invalid(_) => Failure::stage(format!("the expert is {error}")),
-    })?;
-    Ok(set.last().clone())
+fn from_table(table: &Table, expert: &str) -> Result<Policy, Failure> {
+    finished(PolicySet::from_table(table), expert)
 }
 
-fn agent(parameters: &CollectParameters, context: &Context<'_>) -> Result<Policy, Failure> {
+/// The last checkpoint of a set, which a message calls `expert`.
+fn finished(set: Result<PolicySet, PolicyError>, expert: &str) -> Result<Policy, Failure> {
+    match set {
+        Ok(set) => Ok(set.last().clone()),
+        Err(PolicyError::Table(error)) => {
+            Err(Failure::stage(format!("{expert} is not a policy: {error}")).help(wanted()))
+        }
+        Err(error) => Err(Failure::stage(format!("{expert} is {error}")).help(wanted())),
+    }
+}
+
+/// What an expert is, for whoever named something else.
+fn wanted() -> String {
+    let columns = match policy() {
+        Content::Table(schema) => schema.columns,
+        Content::File(_) => Vec::new(),
+    };
+    let columns: Vec<String> = columns
+        .iter()
+        .map(|column| format!("`{}` ({})", column.name, column.kind))
+        .collect();
+    format!(
+        "an expert is the `policy` that a stage such as `train` gives (`provenir path STAGE` says where it is): a table \
+         with the columns {}; or what `provenir export` makes of one (.safetensors); or a Stable-Baselines3 archive (.zip)",
+        columns.join(", ")
+    )
+}
+
+fn agent(parameters: &CollectParameters, path: &Utf8Path, context: &Context<'_>) -> Result<Policy, Failure> {
     let archive = context.source("/expert")?;
     let statistics = match parameters.normalization {
         Some(_) => Some(context.source("/normalization")?),
@@ -59,7 +101,11 @@ fn agent(parameters: &CollectParameters, context: &Context<'_>) -> Result<Policy
         time_feature: parameters.time_feature,
     };
     provenir_stable_baselines::read(&agent).map_err(|error| {
-        let failure = Failure::stage(error.to_string());
+        let file = match &parameters.normalization {
+            Some(statistics) if error.is_of_statistics() => statistics.path(),
+            _ => path,
+        };
+        let failure = Failure::stage(format!("`{file}` cannot be read: {error}"));
         match error.help() {
             Some(help) => failure.help(help),
             None => failure,
@@ -67,22 +113,15 @@ fn agent(parameters: &CollectParameters, context: &Context<'_>) -> Result<Policy
     })
 }
 
-/// [`Task::fits`], with what to do next.
-fn fit(policy: &Policy, parameters: &CollectParameters, task: &Task) -> Result<(), Failure> {
-    task.fits(policy).map_err(|misfit| {
-        let help = match &misfit {
-            Misfit::Observation { found, expected, .. }
-                if from_archive(parameters) && found.abs_diff(*expected) == 1 =>
-            {
-                if parameters.time_feature {
-                    "this expert seems to read no time feature: leave `time_feature` out".to_owned()
-                } else {
-                    "the one more may be the time feature of RL Zoo's `TimeFeatureWrapper`: set `time_feature = true`"
-                        .to_owned()
-                }
-            }
-            _ => format!("was the expert trained in `{}`?", task.name()),
-        };
-        Failure::stage(format!("the expert does not fit: {misfit}")).help(help)
-    })
+/// What to do next about an expert that does not fit.
+fn help(misfit: &Misfit, format: Option<ExpertFile>) -> String {
+    match (format, misfit.time_feature()) {
+        (Some(ExpertFile::Archive), Some(true)) => {
+            "it was probably trained with the time feature (RL Zoo's `TimeFeatureWrapper`): set `time_feature = true`".to_owned()
+        }
+        (Some(ExpertFile::Archive), Some(false)) => {
+            "it was probably trained without the time feature: leave `time_feature` out".to_owned()
+        }
+        _ => misfit.help(),
+    }
 }

@@ -25,14 +25,12 @@ impl Execution for EvaluateExecution {
     ) -> Result<Outputs, Failure> {
         let policies = PolicySet::from_table(inputs.one("policy")?).map_err(|error| match error {
             PolicyError::Table(error) => error.into(),
-            PolicyError::Invalid(_) => Failure::stage(format!("the input `policy` is {error}")),
+            error => Failure::stage(format!("the input `policy` is {error}")),
         })?;
         let task = Task::named(parameters.env.name()).map_err(|error| Failure::bug(error.to_string()))?;
         // Checkpoints are alike in all that this looks at.
-        task.fits(policies.last()).map_err(|misfit| {
-            Failure::stage(misfit.to_string())
-                .help("`env` must name the environment whose demonstrations the policy was made from")
-        })?;
+        task.fits(policies.last())
+            .map_err(|misfit| Failure::stage(misfit.to_string()).help(misfit.help()))?;
         let expert = match inputs.optional("expert") {
             Some(table) => Some(expert::mean_return(table, task)?),
             None => None,

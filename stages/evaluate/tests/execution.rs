@@ -40,6 +40,7 @@ fn policy(width: usize, weights: Vec<f32>, bias: Vec<f32>, environment: &str) ->
         environment: environment.into(),
         time_feature: false,
         method: "test".into(),
+        ..About::default()
     };
     Policy::new(vec![layer], Activation::Relu, None, map, about).expect("the policy is sound")
 }

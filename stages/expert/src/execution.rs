@@ -48,6 +48,7 @@ pub(crate) fn execute(
         environment: task.name().to_owned(),
         time_feature: parameters.time_feature,
         method: parameters.algorithm.name().to_owned(),
+        ..About::default()
     };
     let finished = Training::new(parameters, task, about.clone(), selected.device, context)?
         .resume()?

@@ -1,7 +1,8 @@
 //! `collect`: rolls an expert out in the simulator.
 
+use camino::Utf8Path;
 use provenir_api::port::{Arity, InputPort, OutputPort, TableSchema};
-use provenir_api::{Determinism, Kind, Parameters, Problem, Resources, Revision, SourceFile};
+use provenir_api::{Determinism, Kind, Parameters, Problem, Resources, Revision, Rows, Sizes, SourceFile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,8 @@ use crate::{Environment, tables};
 pub struct CollectParameters {
     /// The task in which the expert acts.
     pub env: Environment,
-    /// The expert, where it is not wired to the port `expert`: a policy (`.parquet`) or a Stable-Baselines3 archive (`.zip`).
+    /// The expert, where it is not wired to the port `expert`: a policy (`.parquet` or `.safetensors`), or a
+    /// Stable-Baselines3 archive of PPO, A2C, SAC, TQC, TD3 or DDPG (`.zip`).
     #[serde(default)]
     pub expert: Option<SourceFile>,
     /// The `VecNormalize` statistics (`.pkl`) that a Stable-Baselines3 expert was trained with.
@@ -50,6 +52,29 @@ pub enum Activation {
     Tanh,
 }
 
+/// What a file that the parameter `expert` names is, by the end of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpertFile {
+    /// A policy as a table.
+    Table,
+    /// A policy as safetensors.
+    Safetensors,
+    /// A Stable-Baselines3 archive.
+    Archive,
+}
+
+impl ExpertFile {
+    /// What the file at a path is; `None` where its name ends in nothing known.
+    pub fn of(path: &Utf8Path) -> Option<Self> {
+        match path.extension()? {
+            "parquet" => Some(Self::Table),
+            "safetensors" => Some(Self::Safetensors),
+            "zip" => Some(Self::Archive),
+            _ => None,
+        }
+    }
+}
+
 impl Parameters for CollectParameters {
     fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
@@ -63,21 +88,17 @@ impl Parameters for CollectParameters {
             ),
             _ => {}
         }
-        let archive = self
-            .expert
-            .as_ref()
-            .is_some_and(|file| file.path().extension() == Some("zip"));
-        if let Some(file) = &self.expert
-            && !matches!(file.path().extension(), Some("zip" | "parquet"))
-        {
+        let format = self.expert.as_ref().map(|file| ExpertFile::of(file.path()));
+        if let (Some(file), Some(None)) = (&self.expert, format) {
             problems.push(
                 Problem::new(
                     "/expert",
                     format!("`{}` is neither a policy nor an archive", file.path()),
                 )
-                .help("a policy ends in .parquet, a Stable-Baselines3 archive in .zip"),
+                .help("a policy ends in .parquet or .safetensors, a Stable-Baselines3 archive in .zip"),
             );
         }
+        let archive = format == Some(Some(ExpertFile::Archive));
         for (given, pointer) in [
             (self.normalization.is_some(), "/normalization"),
             (self.activation.is_some(), "/activation"),
@@ -141,6 +162,19 @@ impl Kind for Collect {
                 volatile: false,
             },
         ]
+    }
+
+    fn sizes(parameters: &CollectParameters) -> Sizes {
+        let demos = parameters
+            .samples
+            .map(|samples| ("demos", Rows::Given(samples, "/samples")));
+        let episodes = parameters
+            .episodes
+            .map(|episodes| ("episodes", Rows::Given(episodes, "/episodes")));
+        Sizes {
+            outputs: demos.into_iter().chain(episodes).collect(),
+            needs: Vec::new(),
+        }
     }
 
     fn resources(parameters: &CollectParameters) -> Resources {

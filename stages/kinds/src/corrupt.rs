@@ -1,7 +1,7 @@
 //! `corrupt`: replaces the actions of a share of the samples.
 
 use provenir_api::port::{Arity, Column, ColumnType, Content, InputPort, OutputPort, TableSchema};
-use provenir_api::{Determinism, Kind, Parameters, Revision};
+use provenir_api::{Determinism, Kind, Parameters, Revision, Rows, Sizes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,14 @@ impl Kind for Corrupt {
             required: true,
             content: tables::demonstrations(),
         }]
+    }
+
+    fn sizes(_: &CorruptParameters) -> Sizes {
+        let outputs = ["demos", "mask", "clean"].map(|port| (port, Rows::Of("demos")));
+        Sizes {
+            outputs: outputs.into(),
+            needs: Vec::new(),
+        }
     }
 
     fn outputs() -> Vec<OutputPort> {

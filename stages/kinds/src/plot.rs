@@ -357,7 +357,10 @@ impl<'a> Need<'a> {
             );
             problem.help(match nearest(self.name, known.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("the columns are {}", list(known)),
+                None => format!(
+                    "the columns are {}; an axis is a column where what is drawn varies over it",
+                    list(known)
+                ),
             })
         };
         problem.key = self.key;
@@ -386,9 +389,10 @@ impl Kind for Plot {
     const NAME: &'static str = "plot";
     const SUMMARY: &'static str = "Draws tables as a figure: curves with bands, reference lines, panels.";
     const REVISIONS: &'static [Revision] = &[
+        // 2 - figures carry a seal.
         Revision {
             part: "plot",
-            number: 1,
+            number: 2,
         },
         RANDOM,
         TABLE,

@@ -1,7 +1,7 @@
 //! `split`: training and validation sets that share no episode.
 
 use provenir_api::port::{Arity, InputPort, OutputPort};
-use provenir_api::{Determinism, Kind, Parameters, Revision};
+use provenir_api::{Determinism, Kind, Need, Parameters, Revision, Rows, Sizes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +59,22 @@ impl Kind for Split {
             required: true,
             content: tables::demonstrations(),
         }]
+    }
+
+    fn sizes(parameters: &SplitParameters) -> Sizes {
+        // What validation sets aside depends on the lengths of the episodes.
+        let Some(rows) = parameters.samples else {
+            return Sizes::default();
+        };
+        let pointer = "/samples";
+        Sizes {
+            outputs: vec![("train", Rows::Given(rows, pointer))],
+            needs: vec![Need {
+                port: "demos",
+                rows,
+                pointer,
+            }],
+        }
     }
 
     fn outputs() -> Vec<OutputPort> {

@@ -153,7 +153,7 @@ fn columns_are_checked_before_the_run_as_far_as_they_are_known() {
             "/y false: no table that arrives has a column `retrun` (did you mean `return`?)",
             "/series false: column `observation` must hold numbers, truth values or texts; it is fixed-size list of f32 ()",
             "/rows false: no table that arrives has a column `outlier` (the columns are `epsilon`, `method`, `observation`, \
-             `return`, `source`, `terminated`)",
+             `return`, `source`, `terminated`; an axis is a column where what is drawn varies over it)",
             "/where/epsilonn true: no table that arrives has a column `epsilonn` (did you mean `epsilon`?)",
             "/reference/0/where/sauce true: no table that arrives has a column `sauce` (did you mean `source`?)",
         ]

@@ -41,7 +41,10 @@ pub fn select(choice: Choice) -> Result<Selected, NnError> {
     match (cuda::load(), choice) {
         (Ok(()), _) => on(Device::Cuda(0), "computing on the first CUDA device".to_owned()),
         (Err(why), Choice::Cuda) => Err(NnError::Device(why.to_owned())),
-        (Err(why), _) => on(Device::Cpu, format!("computing on the processor: {why}")),
+        (Err(why), _) => on(
+            Device::Cpu,
+            format!("computing on the processor, which is enough; a GPU is left out: {why}"),
+        ),
     }
 }
 

@@ -44,8 +44,8 @@ impl Execution for PlotExecution {
             figure.panels.len()
         ));
         Ok(Outputs::new()
-            .file("svg", svg.into_bytes())
-            .file("png", png)
+            .file("svg", FigureIdentity::seal(svg.into_bytes()))
+            .file("png", FigureIdentity::seal(png))
             .table("data", data))
     }
 }

@@ -611,7 +611,7 @@ fn the_data_of_a_figure_is_the_one_recorded() {
             outputs.get_table("data").unwrap().content()
         ));
     }
-    assert_eq!(Plot::REVISIONS[0].number, 1);
+    assert_eq!(Plot::REVISIONS[0].number, 2);
     assert_eq!(
         digests,
         include_str!("data.txt").lines().collect::<Vec<_>>(),

@@ -203,9 +203,16 @@ fn map(ActionMap { squash, low, high }: &ActionMap, output: &[f32], action: &mut
     for (((output, action), low), high) in output.iter().zip(action).zip(low).zip(high) {
         *action = match squash {
             Squash::Clip => output.clamp(*low, *high),
-            Squash::Tanh => low + 0.5 * (libm::tanhf(*output) + 1.0) * (high - low),
+            Squash::Tanh => unscale(*output, *low, *high),
+            Squash::ClippedTanh { bound } => unscale(output.clamp(-bound, *bound), *low, *high),
         };
     }
+}
+
+/// The hyperbolic tangent of a number, from between −1 and 1 to between the bounds.
+#[inline(always)]
+fn unscale(output: f32, low: f32, high: f32) -> f32 {
+    low + 0.5 * (libm::tanhf(output) + 1.0) * (high - low)
 }
 
 #[cfg(test)]

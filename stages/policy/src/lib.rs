@@ -1,16 +1,20 @@
 //! Policies: feed-forward networks with their standardisation and action map.
 //!
-//! * [`Policy`]: the network; [`PolicySet`]: the checkpoints of one training, ⇄ a table of tensors.
+//! * [`Policy`]: the network; [`PolicySet`]: the checkpoints of one training, ⇄ a table of tensors, ⇄ safetensors.
 //! * [`Actor`]: inference, whose result for a row depends on that row alone: not on other rows, their number, the
 //!   row's place, the thread or the instruction set.
 //!
 //! Invariant: a [`Policy`] that exists can act. Shapes agree, numbers are finite, scales are positive, bounds are in
-//! order; what is read from a table is checked for all of that and has no other way in.
+//! order; what is read from a file is checked for all of that and has no other way in.
 
 mod actor;
 mod error;
+mod header;
 mod kernel;
 mod policy;
+mod safetensors;
+mod set;
+mod table;
 mod tensors;
 
 pub use actor::Actor;
@@ -18,4 +22,4 @@ pub use error::PolicyError;
 pub use policy::{
     About, ActionMap, Activation, LAYER_LIMIT, Layer, Policy, Squash, Standardisation, WIDTH_LIMIT,
 };
-pub use tensors::PolicySet;
+pub use set::PolicySet;

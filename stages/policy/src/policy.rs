@@ -1,7 +1,10 @@
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use crate::PolicyError;
+use crate::header::is_reserved;
+use crate::tensors::short;
 
 /// The most layers a policy may have.
 pub const LAYER_LIMIT: usize = 64;
@@ -61,12 +64,18 @@ pub struct ActionMap {
 }
 
 /// How an action is kept between its bounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Squash {
     /// `min(max(x, low), high)`.
     Clip,
     /// `low + (tanh(x) + 1) / 2 · (high − low)`.
     Tanh,
+    /// As [`Squash::Tanh`], of `min(max(x, −bound), bound)`: the deterministic action of SAC and TQC with gSDE, which keep
+    /// their mean from saturating.
+    ClippedTanh {
+        /// Positive.
+        bound: f32,
+    },
 }
 
 /// Where a policy comes from and what it is for.
@@ -78,6 +87,8 @@ pub struct About {
     pub time_feature: bool,
     /// How it was made (`bc`, `rbc`, `ppo`), for people.
     pub method: String,
+    /// Further entries, kept as they are: `training_steps`, `source`, …. Their keys are none of those that describe a policy.
+    pub notes: BTreeMap<String, String>,
 }
 
 impl Layer {
@@ -165,6 +176,11 @@ impl Policy {
             standardisation.check(first.inputs)?;
         }
         action_map.check(last.outputs)?;
+        if let Some(key) = about.notes.keys().find(|key| is_reserved(key)) {
+            return Err(PolicyError::new(format!(
+                "`{key}` cannot be a note: it is how files describe a policy"
+            )));
+        }
         Ok(Self {
             layers,
             activation,
@@ -208,6 +224,14 @@ impl Policy {
     pub fn action_width(&self) -> usize {
         self.layers[self.layers.len() - 1].outputs
     }
+
+    /// Number of weights and biases.
+    pub fn parameter_count(&self) -> usize {
+        self.layers
+            .iter()
+            .map(|layer| layer.weights.len() + layer.bias.len())
+            .sum()
+    }
 }
 
 impl Standardisation {
@@ -243,6 +267,13 @@ impl ActionMap {
                 self.high.len()
             )));
         }
+        if let Squash::ClippedTanh { bound } = self.squash
+            && !(bound.is_finite() && bound > 0.0)
+        {
+            return Err(PolicyError::new(format!(
+                "it clips what it squashes at {bound}, which is not a positive number"
+            )));
+        }
         let bounds = self.low.iter().zip(&self.high);
         let ordered = |(low, high): (&f32, &f32)| low.is_finite() && high.is_finite() && low <= high;
         if bounds.into_iter().all(ordered) {
@@ -255,29 +286,36 @@ impl ActionMap {
     }
 }
 
-macro_rules! named {
-    ($type:ty, $what:literal, $($variant:ident = $name:literal),*) => {
-        impl fmt::Display for $type {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str(match self { $(Self::$variant => $name),* })
-            }
-        }
-
-        impl FromStr for $type {
-            type Err = PolicyError;
-
-            fn from_str(name: &str) -> Result<Self, PolicyError> {
-                match name {
-                    $($name => Ok(Self::$variant),)*
-                    other => Err(PolicyError::new(format!(
-                        concat!("the ", $what, " `{}` is not one of ", $("`", $name, "` "),*),
-                        other.chars().take(40).collect::<String>()
-                    ).trim_end())),
-                }
-            }
-        }
-    };
+impl fmt::Display for Activation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Relu => "relu",
+            Self::Tanh => "tanh",
+        })
+    }
 }
 
-named!(Activation, "activation", Relu = "relu", Tanh = "tanh");
-named!(Squash, "action map", Clip = "clip", Tanh = "tanh");
+impl FromStr for Activation {
+    type Err = PolicyError;
+
+    fn from_str(name: &str) -> Result<Self, PolicyError> {
+        match name {
+            "relu" => Ok(Self::Relu),
+            "tanh" => Ok(Self::Tanh),
+            other => Err(PolicyError::new(format!(
+                "the activation `{}` is not `relu` or `tanh`",
+                short(other)
+            ))),
+        }
+    }
+}
+
+impl fmt::Display for Squash {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Clip => "clip",
+            Self::Tanh => "tanh",
+            Self::ClippedTanh { .. } => "clipped-tanh",
+        })
+    }
+}

@@ -3,7 +3,7 @@
 use provenir_policy::Policy;
 use thiserror::Error;
 
-use crate::{Episode, Rollouts, SimError, Task};
+use crate::{Episode, NAMES, Rollouts, SimError, Task};
 
 /// Why a policy cannot act in a task.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -42,6 +42,46 @@ pub enum Misfit {
         /// What the task takes.
         expected: usize,
     },
+}
+
+impl Misfit {
+    /// Whether the policy would see as many numbers as it is shown, were it said to read the time feature (`Some(true)`), or
+    /// not to (`Some(false)`).
+    pub fn time_feature(&self) -> Option<bool> {
+        match self {
+            Self::Observation {
+                time_feature: false,
+                found,
+                expected,
+                ..
+            } if *found == expected + 1 => Some(true),
+            Self::Observation {
+                time_feature: true,
+                found,
+                expected,
+                ..
+            } if found + 1 == *expected => Some(false),
+            _ => None,
+        }
+    }
+
+    /// What to do next about a policy that says itself whether it reads the time feature.
+    pub fn help(&self) -> String {
+        match (self, self.time_feature()) {
+            (_, Some(true)) => "it was probably trained with the time feature, the share of the episode's time that is left: \
+                                its metadata should say `time_feature` is `true`"
+                .to_owned(),
+            (_, Some(false)) => "it was probably trained without the time feature: its metadata should say `time_feature` is \
+                                 `false`"
+                .to_owned(),
+            (Self::Environment { policy, .. }, _) => {
+                format!("`env` must name the environment that it was made for: `{policy}`")
+            }
+            (Self::Observation { task, .. } | Self::Action { task, .. }, _) => {
+                format!("was it trained in `{task}`? The tasks are {}", NAMES.join(", "))
+            }
+        }
+    }
 }
 
 impl Task {
@@ -148,6 +188,28 @@ mod tests {
             misfit(&policy("hopper", false, 15, 6)),
             "the policy gives actions of 6 components; `hopper` takes 3"
         );
+    }
+
+    #[test]
+    fn widths_that_are_off_by_one_suggest_the_time_feature() {
+        let hopper = Task::named("hopper").unwrap();
+        let misfit = |time_feature, width| {
+            hopper
+                .fits(&policy("hopper", time_feature, width, 3))
+                .unwrap_err()
+        };
+        assert_eq!(misfit(false, 16).time_feature(), Some(true));
+        assert!(misfit(false, 16).help().ends_with("`time_feature` is `true`"));
+        assert_eq!(misfit(true, 15).time_feature(), Some(false));
+        assert!(misfit(true, 15).help().ends_with("`time_feature` is `false`"));
+        for (time_feature, width) in [(false, 14), (false, 17), (true, 17), (true, 14)] {
+            assert_eq!(misfit(time_feature, width).time_feature(), None);
+            assert!(
+                misfit(time_feature, width)
+                    .help()
+                    .starts_with("was it trained in `hopper`?")
+            );
+        }
     }
 
     #[test]

@@ -1,15 +1,16 @@
 use provenir_policy::{About, ActionMap, Activation, Policy, Standardisation};
 
-use crate::archive::Archive;
+use crate::archive::{Archive, ArchiveError};
 use crate::error::Error;
 use crate::metadata::{Metadata, Told};
-use crate::network::{self, NetworkError};
+use crate::network::{self, Family, NetworkError};
 use crate::normalization::{self, Normalization};
 use crate::weights::Weights;
 
 /// The longest entry `data` that is read; it holds settings, not weights.
 const METADATA: u64 = 8 << 20;
 const NETWORK: u64 = 128 << 20;
+const VERSION: u64 = 64;
 
 /// An agent's files, and what they do not tell.
 #[derive(Clone, Copy, Debug)]
@@ -34,9 +35,10 @@ pub fn read(agent: &Agent<'_>) -> Result<Policy, Error> {
     }
     let network = archive.read("policy.pth", NETWORK)?;
     let mut weights = Weights::open(&network).map_err(NetworkError::from)?;
-    let layers = network::layers(&mut weights)?;
-    let metadata = Metadata::read(&archive.read("data", METADATA)?)?;
-    let activation = decide(metadata.activation(), agent.activation)?;
+    let family = Family::of(&weights)?;
+    let layers = network::layers(&mut weights, family)?;
+    let metadata = Metadata::read(&archive.read("data", METADATA)?, family)?;
+    let activation = decide(metadata.activation(family), agent.activation)?;
     let normalization = agent.statistics.map(normalization::read).transpose()?.flatten();
     let (inputs, actions) = (layers[0].inputs(), layers[layers.len() - 1].outputs());
     if let Some(normalization) = &normalization
@@ -48,22 +50,40 @@ pub fn read(agent: &Agent<'_>) -> Result<Policy, Error> {
         });
     }
     let (low, high) = metadata.bounds(actions)?;
+    let mut notes = metadata.notes();
+    notes.insert("source".to_owned(), source(&mut archive)?);
     let policy = Policy::new(
         layers,
         activation,
         normalization.map(standardisation),
         ActionMap {
-            squash: metadata.squash(),
+            squash: metadata.squash(family),
             low,
             high,
         },
         About {
             environment: agent.environment.to_owned(),
             time_feature: agent.time_feature,
-            method: metadata.method().to_owned(),
+            method: metadata.method(family).to_owned(),
+            notes,
         },
     );
     Ok(policy?)
+}
+
+/// The program that wrote the archive.
+fn source(archive: &mut Archive<'_>) -> Result<String, ArchiveError> {
+    let version = match archive.read("_stable_baselines3_version", VERSION) {
+        Ok(version) => version,
+        // Archives before version 0.7 do not say.
+        Err(ArchiveError::Missing(_)) => return Ok("Stable-Baselines3".to_owned()),
+        Err(error) => return Err(error),
+    };
+    let version: String = String::from_utf8_lossy(version.trim_ascii())
+        .chars()
+        .flat_map(char::escape_debug)
+        .collect();
+    Ok(format!("Stable-Baselines3 {version}"))
 }
 
 fn standardisation(normalization: Normalization) -> Standardisation {

@@ -4,6 +4,7 @@ use crate::archive::ArchiveError;
 use crate::metadata::MetadataError;
 use crate::network::NetworkError;
 use crate::normalization::NormalizationError;
+use crate::pickle::PickleError;
 use crate::weights::WeightsError;
 
 /// Why an agent could not be read.
@@ -54,6 +55,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether it is the `VecNormalize` file that is at fault, rather than the archive.
+    pub fn is_of_statistics(&self) -> bool {
+        matches!(self, Self::Normalization(_))
+    }
+
     /// What to do next, where that is known.
     pub fn help(&self) -> Option<&'static str> {
         match self {
@@ -68,10 +74,26 @@ impl Error {
             Self::Archive(ArchiveError::Zip(_)) => {
                 Some("an agent is the .zip file that `model.save` writes; is the download complete?")
             }
-            Self::Normalization(NormalizationError::NoVecNormalize) => {
+            Self::Archive(ArchiveError::Missing(_)) => {
+                Some("an agent is the .zip file that `model.save` of Stable-Baselines3 writes")
+            }
+            Self::Network(NetworkError::Weights(WeightsError::Pickle(PickleError::Forbidden(_))))
+            | Self::Normalization(NormalizationError::Pickle(PickleError::Forbidden(_))) => Some(
+                "take the file from somebody you trust; one that Stable-Baselines3 wrote asks for no such thing",
+            ),
+            Self::Normalization(NormalizationError::NoVecNormalize | NormalizationError::Pickle(_)) => {
                 Some("the statistics are the .pkl file that `VecNormalize.save` writes")
             }
-            _ => None,
+            Self::Archive(_) | Self::Network(_) | Self::Metadata(_) => Some(
+                "an agent is the .zip that `model.save` of Stable-Baselines3 writes, with `data` and `policy.pth` in it: \
+                 download it or save it again",
+            ),
+            Self::Normalization(_) => Some(
+                "the statistics are the .pkl that `VecNormalize.save` writes: download it or save it again",
+            ),
+            Self::TensorFlow | Self::UnsupportedActivation(_) | Self::Policy(_) => Some(
+                "give an agent of Stable-Baselines3 with a network of ReLU or Tanh layers, or a policy (.parquet)",
+            ),
         }
     }
 }

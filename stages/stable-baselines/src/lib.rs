@@ -4,7 +4,8 @@
 //! observations may be standardised by the statistics of a separate pickle (`VecNormalize.save`). Those pickles are
 //! programs in the hands of their author; `pickle` reads them as data.
 //!
-//! Agents of PPO and A2C are read, with and without gSDE: the policy returned is their deterministic action.
+//! Agents of PPO, A2C, SAC, TQC, TD3 and DDPG are read, with and without gSDE: the policy returned is their deterministic
+//! action. What an archive tells of the training is among the policy's notes.
 //!
 //! Invariants: nothing in a file runs; memory and time are bounded by constants and by the file's length; every
 //! malformed file is an error.

@@ -94,6 +94,7 @@ pub(crate) fn execute(
             train::Method::Rbc => "rbc",
         }
         .to_owned(),
+        ..About::default()
     };
     let policies = policies(&state, method.policies(), standardisation.as_ref(), &about)?;
     Ok(Outputs::new()

@@ -13,6 +13,7 @@ fn attempt(folder: &Folder, parameters: &ExpertParameters, rounds: u64, saves: &
         environment: "hopper".to_owned(),
         time_feature: parameters.time_feature,
         method: parameters.algorithm.name().to_owned(),
+        ..About::default()
     };
     let task = Task::named("hopper").unwrap();
     let mut training = Training::new(parameters, task, about, tch::Device::Cpu, &context)

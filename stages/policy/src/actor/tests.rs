@@ -90,6 +90,9 @@ fn definition(policy: &Policy, observation: &[f32]) -> Vec<u32> {
         *value = match map.squash {
             Squash::Clip => value.max(low).min(high),
             Squash::Tanh => low + 0.5 * (libm::tanhf(*value) + 1.0) * (high - low),
+            Squash::ClippedTanh { bound } => {
+                low + 0.5 * (libm::tanhf(value.max(-bound).min(bound)) + 1.0) * (high - low)
+            }
         };
     }
     values.into_iter().map(f32::to_bits).collect()
@@ -97,7 +100,11 @@ fn definition(policy: &Policy, observation: &[f32]) -> Vec<u32> {
 
 fn any_policy() -> impl Strategy<Value = Policy> {
     let activation = prop_oneof![Just(Activation::Relu), Just(Activation::Tanh)];
-    let squash = prop_oneof![Just(Squash::Clip), Just(Squash::Tanh)];
+    let squash = prop_oneof![
+        Just(Squash::Clip),
+        Just(Squash::Tanh),
+        (0.01_f32..3.0).prop_map(|bound| Squash::ClippedTanh { bound })
+    ];
     let widths = prop::collection::vec(1_usize..80, 2..5);
     (any::<u64>(), widths, activation, squash, any::<bool>()).prop_map(
         |(seed, widths, activation, squash, standardise)| {
@@ -217,7 +224,7 @@ fn a_small_policy_acts_as_computed_by_hand() {
 
 #[test]
 fn a_broken_row_stays_broken_and_alone() {
-    for squash in [Squash::Clip, Squash::Tanh] {
+    for squash in [Squash::Clip, Squash::Tanh, Squash::ClippedTanh { bound: 0.5 }] {
         let policy = random(7, &[5, 33, 2], Activation::Relu, squash, true);
         let mut observations = observations(8, 6, 5);
         let sound = act(&policy, Arch::new(), &observations);

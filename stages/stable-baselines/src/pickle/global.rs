@@ -57,7 +57,9 @@ impl Global {
             ("_codecs", "encode") => Self::Encode,
             ("stable_baselines3.common.vec_env.vec_normalize", "VecNormalize") => Self::VecNormalize,
             ("stable_baselines3.common.running_mean_std", "RunningMeanStd") => Self::RunningMeanStd,
-            ("gym.spaces.box" | "gymnasium.spaces.box", "Box")
+            // `bytes()`: how protocol 2 writes an empty array's data.
+            ("__builtin__" | "builtins", "bytes")
+            | ("gym.spaces.box" | "gymnasium.spaces.box", "Box")
             | ("gym.utils.seeding", "RandomNumberGenerator")
             | ("numpy.random._pickle", "__randomstate_ctor" | "__generator_ctor" | "__bit_generator_ctor")
             | ("numpy.random._mt19937", "MT19937")

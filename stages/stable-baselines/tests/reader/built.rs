@@ -174,10 +174,11 @@ fn tensors_of_exploration_and_value_do_not_matter() {
 #[test]
 fn other_algorithms_are_named() {
     for (tensor, algorithm) in [
-        ("actor.latent_pi.0.weight", "SAC or TQC"),
-        ("actor.mu.0.weight", "TD3 or DDPG"),
         ("q_net.q_net.0.weight", "DQN"),
+        ("quantile_net.quantile_net.0.weight", "QR-DQN"),
         ("lstm_actor.weight_ih_l0", "RecurrentPPO"),
+        ("actor.latent_pi.0.ra_mean", "CrossQ"),
+        ("action_net.0.weight", "ARS"),
     ] {
         let error = refusal(&with_network(
             &[View::dense(tensor, &[1, 1])],
@@ -186,10 +187,200 @@ fn other_algorithms_are_named() {
         assert_eq!(
             error.to_string(),
             format!(
-                "`policy.pth` in the agent's archive: it holds an agent of {algorithm}; agents of PPO and A2C are read"
+                "`policy.pth` in the agent's archive: it holds an agent of {algorithm}; agents of PPO, A2C, SAC, TQC, TD3 \
+                 and DDPG are read"
             )
         );
     }
+}
+
+#[test]
+fn networks_that_read_images_or_dicts_are_named() {
+    for (tensor, class) in [
+        ("features_extractor.cnn.0.weight", "CnnPolicy"),
+        ("actor.features_extractor.cnn.0.weight", "CnnPolicy"),
+        (
+            "pi_features_extractor.extractors.image.cnn.0.weight",
+            "MultiInputPolicy",
+        ),
+    ] {
+        let mut all = views();
+        all.push(View::dense(tensor, &[1, 1]));
+        let error = refusal(&with_network(&all, &storages()));
+        assert!(
+            matches!(error, Error::Network(NetworkError::Extractor(found)) if found == class),
+            "{error}"
+        );
+    }
+}
+
+/// The same numbers under the names of an off-policy actor.
+fn renamed(names: [(&'static str, &'static str); 2]) -> (Vec<View>, Vec<(&'static str, &'static [f32])>) {
+    let (mut views, mut storages) = (views(), storages());
+    for (index, (weight, bias)) in names.into_iter().enumerate() {
+        for (offset, name) in [weight, bias].into_iter().enumerate() {
+            let place = 2 * index + offset;
+            (views[place].name, views[place].storage, storages[place].0) = (name, name, name);
+        }
+    }
+    (views, storages)
+}
+
+const SAC: [(&str, &str); 2] = [
+    ("actor.latent_pi.0.weight", "actor.latent_pi.0.bias"),
+    ("actor.mu.weight", "actor.mu.bias"),
+];
+const SAC_GSDE: [(&str, &str); 2] = [SAC[0], ("actor.mu.0.weight", "actor.mu.0.bias")];
+const TD3: [(&str, &str); 2] = [
+    ("actor.mu.0.weight", "actor.mu.0.bias"),
+    ("actor.mu.2.weight", "actor.mu.2.bias"),
+];
+
+/// What the network does before its output is squashed, in double precision.
+fn mean(observation: [f32; 3]) -> [f64; 2] {
+    crate::support::mean(observation.map(f64::from), relu)
+}
+
+#[test]
+fn off_policy_actors_are_squashed_into_the_action_space_with_relu_unless_told() {
+    for (names, module, aside) in [
+        (SAC, "stable_baselines3.sac.policies", "actor.log_std.weight"),
+        (SAC, "sb3_contrib.tqc.policies", "critic.qf0.0.weight"),
+        (TD3, "stable_baselines3.td3.policies", "actor_target.mu.0.weight"),
+    ] {
+        let (mut views, storages) = renamed(names);
+        views.push(View::dense(aside, &[4, 3]));
+        let metadata = metadata("")
+            .replace("stable_baselines3.common.policies", module)
+            .replace("[-1. -1.]", "[-2.  0.]")
+            .replace("[1. 1.]", "[1.  0.5]");
+        let policy = read_agent(&archive(&metadata, &pth(&views, &storages)), None, None).unwrap();
+        for observation in OBSERVATIONS {
+            let [first, second] = mean(observation).map(|value| f64::midpoint(value.tanh(), 1.0));
+            assert_acts(&policy, &observation, &[3.0 * first - 2.0, 0.5 * second], 1e-6);
+        }
+    }
+}
+
+#[test]
+fn gsde_clips_the_mean_before_it_is_squashed() {
+    let (mut views, storages) = renamed(SAC_GSDE);
+    views.push(View::dense("actor.log_std", &[4, 2]));
+    let mut clipped = 0;
+    for (arguments, bound) in [
+        ("", 2.0),
+        (r#""clip_mean": 0.25"#, 0.25),
+        (r#""clip_mean": 3"#, 3.0),
+    ] {
+        let metadata = metadata(arguments).replace(
+            "stable_baselines3.common.policies",
+            "stable_baselines3.sac.policies",
+        );
+        let policy = read_agent(&archive(&metadata, &pth(&views, &storages)), None, None).unwrap();
+        for observation in OBSERVATIONS {
+            let means = mean(observation);
+            clipped += means.iter().filter(|mean| mean.abs() > bound).count();
+            let expected = means.map(|mean| mean.clamp(-bound, bound).tanh());
+            assert_acts(&policy, &observation, &expected, 1e-6);
+        }
+    }
+    assert!(clipped > 4);
+    for bound in ["0", "-1", "1e400", "\"2\"", "1e-60"] {
+        let metadata = metadata(&format!(r#""clip_mean": {bound}"#)).replace(
+            "stable_baselines3.common.policies",
+            "stable_baselines3.sac.policies",
+        );
+        let error = refusal(&archive(&metadata, &pth(&views, &storages)));
+        assert!(
+            matches!(error, Error::Policy(_) | Error::Metadata(MetadataError::Json(_))),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn off_policy_actors_without_hidden_layers_are_told_apart() {
+    for (deviation, bound) in [(Some("actor.log_std"), 2.0), (None, f64::INFINITY)] {
+        let mut views = vec![
+            View::dense("actor.mu.0.weight", &[2, 3]),
+            View::dense("actor.mu.0.bias", &[2]),
+        ];
+        views.extend(deviation.map(|name| View::dense(name, &[3, 2])));
+        let weights = [1.0, 2.0, -1.0, 0.5, 0.0, 0.25];
+        let storages: [(&str, &[f32]); 2] =
+            [("actor.mu.0.weight", &weights), ("actor.mu.0.bias", &[0.0, 1.0])];
+        let module = match deviation {
+            Some(_) => "stable_baselines3.sac.policies",
+            None => "stable_baselines3.td3.policies",
+        };
+        let metadata = metadata("").replace("stable_baselines3.common.policies", module);
+        let policy = read_agent(&archive(&metadata, &pth(&views, &storages)), None, None).unwrap();
+        // 1 + 4 − 0.5 = 4.5, and 0.5 + 0.125 + 1 = 1.625
+        let expected = [4.5, 1.625].map(|mean: f64| mean.clamp(-bound, bound).tanh());
+        assert_acts(&policy, &[1.0, 2.0, 0.5], &expected, 1e-6);
+    }
+}
+
+#[test]
+fn a_class_that_contradicts_the_tensors_is_refused() {
+    let (views, storages) = renamed(TD3);
+    let error = refusal(&archive(&metadata(""), &pth(&views, &storages)));
+    assert_eq!(
+        error.to_string(),
+        "`data` in the agent's archive: its policy class is of `stable_baselines3.common.policies`, but `policy.pth` holds \
+         the network of TD3 or DDPG"
+    );
+}
+
+#[test]
+fn algorithms_are_told_apart_by_their_settings() {
+    let method = |names: Option<_>, module: &str, settings: &str| {
+        let (views, storages) = names.map_or_else(|| (views(), storages()), renamed);
+        let metadata = metadata("")
+            .replace("stable_baselines3.common.policies", module)
+            .replace(r#""gamma": 0.99"#, settings);
+        let policy = read_agent(&archive(&metadata, &pth(&views, &storages)), None, None).unwrap();
+        policy.about().method.clone()
+    };
+    let on = |settings| method(None, "stable_baselines3.common.policies", settings);
+    assert_eq!(
+        on(r#""clip_range": {":type:": "f"}, "normalize_advantage": true"#),
+        "ppo"
+    );
+    assert_eq!(on(r#""cg_max_steps": 15, "normalize_advantage": true"#), "trpo");
+    assert_eq!(on(r#""normalize_advantage": false"#), "a2c");
+    assert_eq!(on(r#""gamma": 0.5"#), "actor-critic");
+    let sac = |settings| method(Some(SAC), "stable_baselines3.sac.policies", settings);
+    assert_eq!(sac(r#""tau": 0.02"#), "sac");
+    assert_eq!(sac(r#""top_quantiles_to_drop_per_net": 2"#), "tqc");
+    let td3 = |settings| method(Some(TD3), "stable_baselines3.td3.policies", settings);
+    assert_eq!(td3(r#""policy_delay": 2, "target_noise_clip": 0.5"#), "td3");
+    assert_eq!(td3(r#""policy_delay": 1, "target_noise_clip": 0.5"#), "td3");
+    assert_eq!(td3(r#""policy_delay": 1, "target_noise_clip": 0.0"#), "ddpg");
+}
+
+#[test]
+fn what_an_archive_tells_of_the_training_is_noted() {
+    let metadata = metadata("").replace(
+        r#""gamma": 0.99"#,
+        r#""num_timesteps": 2000000, "seed": 7, "use_sde": true"#,
+    );
+    let policy = read_agent(&archive(&metadata, &pth(&views(), &storages())), None, None).unwrap();
+    let notes: Vec<(&str, &str)> = policy
+        .about()
+        .notes
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
+    assert_eq!(
+        notes,
+        [
+            ("exploration", "gSDE"),
+            ("seed", "7"),
+            ("source", "Stable-Baselines3 2.9.2"),
+            ("training_steps", "2000000"),
+        ]
+    );
 }
 
 #[test]
@@ -197,7 +388,8 @@ fn a_tensor_of_unknown_part_is_refused_rather_than_left_out() {
     for name in [
         "mlp_extractor.policy_net.4.weight",
         "mlp_extractor.policy_net.1.weight",
-        "features_extractor.cnn.0.bias",
+        "mlp_extractor.policy_net.0.scale",
+        "critic.qf0.0.weight",
     ] {
         let mut all = views();
         all.push(View::dense(name, &[4, 4]));

@@ -287,8 +287,13 @@ pub(crate) fn storages() -> Vec<(&'static str, &'static [f32])> {
     ]
 }
 
-/// What that network does in double precision.
+/// What that network does in double precision, clipped to between −1 and 1.
 pub(crate) fn act(observation: [f64; 3], activation: fn(f64) -> f64) -> [f64; 2] {
+    mean(observation, activation).map(|value| value.clamp(-1.0, 1.0))
+}
+
+/// What that network gives in double precision.
+pub(crate) fn mean(observation: [f64; 3], activation: fn(f64) -> f64) -> [f64; 2] {
     let layer = |weights: &[f32], biases: &[f32], inputs: &[f64]| -> Vec<f64> {
         let rows = weights.chunks(inputs.len());
         rows.zip(biases)
@@ -306,7 +311,7 @@ pub(crate) fn act(observation: [f64; 3], activation: fn(f64) -> f64) -> [f64; 2]
         .map(activation)
         .collect();
     let actions = layer(&ACTION, &ACTION_BIAS, &hidden);
-    [actions[0].clamp(-1.0, 1.0), actions[1].clamp(-1.0, 1.0)]
+    [actions[0], actions[1]]
 }
 
 /// Reads an agent that has no time feature.

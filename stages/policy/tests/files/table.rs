@@ -1,49 +1,13 @@
 //! Policies as tables of tensors, through Parquet and back; and what is refused.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
 use camino::Utf8Path;
 use proptest::prelude::*;
 use provenir_api::port::{Column, ColumnType, TableSchema};
-use provenir_policy::{
-    About, ActionMap, Activation, Layer, Policy, PolicyError, PolicySet, Squash, Standardisation,
-};
+use provenir_policy::{About, Activation, Layer, Policy, PolicyError, PolicySet, Squash};
 use provenir_random::Stream;
 use provenir_table::{Metadata, Table, TableBuilder, read, write};
 
-fn policy(seed: u64, widths: &[usize], standardised: bool) -> Policy {
-    let mut stream = Stream::new(seed, "policy");
-    let mut normals = |count: usize| -> Vec<f32> { (0..count).map(|_| stream.normal() as f32).collect() };
-    let layers: Vec<Layer> = widths
-        .windows(2)
-        .map(|pair| Layer::new(pair[0], pair[1], normals(pair[0] * pair[1]), normals(pair[1])).unwrap())
-        .collect();
-    let observed = widths[0];
-    let actions = widths[widths.len() - 1];
-    Policy::new(
-        layers,
-        Activation::Tanh,
-        standardised.then(|| Standardisation {
-            mean: normals(observed)
-                .into_iter()
-                .map(|mean| f64::from(mean) / 3.0)
-                .collect(),
-            scale: vec![1.0 / 3.0; observed],
-            clip: Some(0.1 + 0.2),
-        }),
-        ActionMap {
-            squash: Squash::Tanh,
-            low: vec![-1.0; actions],
-            high: vec![0.5; actions],
-        },
-        About {
-            environment: "hopper".to_owned(),
-            time_feature: true,
-            method: "rbc".to_owned(),
-        },
-    )
-    .unwrap()
-}
+use crate::support::{policy, with_squash};
 
 /// The schema that the contract declares for policies.
 fn schema() -> TableSchema {
@@ -83,6 +47,57 @@ proptest! {
         let mut rows: Vec<usize> = (0..table.rows()).collect();
         Stream::new(seed, "rows").shuffle(&mut rows);
         prop_assert_eq!(&PolicySet::from_table(&table.select(&rows).unwrap()).unwrap(), &set);
+    }
+}
+
+/// Content digests recorded before policies could have notes or a clipped action map: a policy without them digests as it
+/// did, so that no key moves.
+#[test]
+fn a_policy_of_old_digests_as_it_did() {
+    let digest = |standardised| {
+        let set = PolicySet::single(policy(1, &[3, 4, 2], standardised));
+        set.to_table().unwrap().content().to_string()
+    };
+    assert_eq!(
+        [digest(true), digest(false)],
+        [
+            "dac006cf39494718920b9b375589d4682f5405f628c72a09a889b620df214a78",
+            "35960a50a005b1b733f59ff59a33fee1264233cc75065d41ddcd539ebda25dfb"
+        ]
+    );
+}
+
+#[test]
+fn notes_and_clipped_action_maps_come_back() {
+    let squash = Squash::ClippedTanh { bound: 0.1 + 0.2 };
+    let noted = with_squash(
+        &policy(1, &[3, 4, 2], true),
+        squash,
+        &[("training_steps", "1000000"), ("source", "é \n")],
+    );
+    let set = PolicySet::single(noted);
+    assert_eq!(PolicySet::from_table(&set.to_table().unwrap()).unwrap(), set);
+}
+
+#[test]
+fn notes_do_not_describe_a_policy() {
+    let good = policy(1, &[3, 4, 2], true);
+    for key in ["environment", "action_clip", "checkpoint", "provenir_policy"] {
+        let about = About {
+            notes: [(key.to_owned(), "1".to_owned())].into(),
+            ..good.about().clone()
+        };
+        let refused = Policy::new(
+            good.layers().to_vec(),
+            Activation::Relu,
+            None,
+            good.action_map().clone(),
+            about,
+        );
+        assert_eq!(
+            refused.unwrap_err().to_string(),
+            format!("not a policy: `{key}` cannot be a note: it is how files describe a policy")
+        );
     }
 }
 
@@ -155,8 +170,7 @@ fn refusal(spoil: impl FnOnce(&mut Rows)) -> String {
 }
 
 #[test]
-fn every_flaw_is_named() {
-    assert!(PolicySet::from_table(&Rows::new().table()).is_ok());
+fn every_flaw_of_the_metadata_is_named() {
     let set = |name: &'static str, value: &'static str| {
         refusal(move |rows| {
             rows.metadata.insert(name, value);
@@ -164,12 +178,27 @@ fn every_flaw_is_named() {
     };
     assert_eq!(
         set("activation", "gelu"),
-        "not a policy: the activation `gelu` is not one of `relu` `tanh`"
+        "the table's metadata `activation` is `relu` or `tanh`, not `gelu`"
     );
     assert_eq!(
         set("action_map", "none"),
-        "not a policy: the action map `none` is not one of `clip` `tanh`"
+        "the table's metadata `action_map` is `clip`, `tanh` or `clipped-tanh`, not `none`"
     );
+    assert_eq!(
+        set("action_map", "clipped-tanh"),
+        "the table's metadata `action_clip` is missing"
+    );
+    assert_eq!(
+        set("action_clip", "2"),
+        "the table's metadata `action_clip` belongs to the action map `clipped-tanh`, not to `tanh`"
+    );
+    for bound in ["-1", "0", "NaN", "inf"] {
+        let refused = refusal(|rows| {
+            rows.metadata.insert("action_map", "clipped-tanh");
+            rows.metadata.insert("action_clip", bound);
+        });
+        assert!(refused.contains("not a positive number"), "{refused}");
+    }
     assert_eq!(
         set("time_feature", "1"),
         "the table's metadata `time_feature` is `true` or `false`, not `1`"
@@ -185,7 +214,11 @@ fn every_flaw_is_named() {
         refusal(|rows| drop(rows.metadata.remove("environment"))),
         "the table's metadata `environment` is missing"
     );
+}
 
+#[test]
+fn every_flaw_of_the_tensors_is_named() {
+    assert!(PolicySet::from_table(&Rows::new().table()).is_ok());
     let at = |name: &'static str, spoil: fn(&mut Rows, usize)| {
         refusal(move |rows| {
             let row = rows.row(name);
