@@ -8,6 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::{AtFlags, CWD, RenameFlags, Timespec, Timestamps, UTIME_NOW, utimensat};
 use rustix::io::Errno;
 
+use super::owner::Owner;
 use crate::clock;
 
 /// From this many files on, one `syncfs` costs less than an `fsync` each (measured on ext4: 0.1 to 0.2 ms a file
@@ -110,13 +111,13 @@ pub(super) fn touch(path: &Utf8Path) -> io::Result<()> {
     Ok(utimensat(CWD, path.as_std_path(), &times, AtFlags::empty())?)
 }
 
-/// A name in a folder that no other file of this host has.
+/// A name in a folder that no other file has; it tells its owner.
 pub(super) fn unique(folder: &Utf8Path) -> Utf8PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     folder.join(format!(
         "{}-{}-{count}",
-        std::process::id(),
+        Owner::current().tag(),
         clock::now().as_nanosecond()
     ))
 }

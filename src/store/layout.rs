@@ -3,12 +3,16 @@ use std::io::ErrorKind;
 use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::Digest;
 
+use super::durable::unique;
 use super::{ActionKey, StoreError};
 
 /// First line of every file that marks a folder as a cache, by convention (<https://bford.info/cachedir/>).
 const SIGNATURE: &str = "Signature: 8a477f597d28d172789f06886806bc55";
 /// The line that tells our cache folders from those of other programs.
 const OURS: &str = "# This is the store of Provenir, a pipeline engine.";
+
+/// Its name.
+const TAG: &str = "CACHEDIR.TAG";
 
 const CACHEDIR_TAG: &str = include_str!("../../cache/CACHEDIR.TAG");
 const README: &str = include_str!("../../cache/README.md");
@@ -105,14 +109,21 @@ impl Layout {
                 path: self.root.clone(),
             });
         }
+        // From here on it is known as a store, whatever happens: see `is_bucket`. No file is ever there in part, and the tag,
+        // which says that all is done, comes last.
+        fs_err::create_dir_all(&self.objects).map_err(failed())?;
+        fs_err::create_dir_all(self.tmp()).map_err(failed())?;
         for (name, text) in [
-            ("CACHEDIR.TAG", CACHEDIR_TAG),
             ("README.md", README),
             (".gitignore", GITIGNORE),
+            (TAG, CACHEDIR_TAG),
         ] {
             let path = self.root.join(name);
-            if !path.exists() {
-                fs_err::write(path, text).map_err(failed())?;
+            let kept = name != TAG && fs_err::metadata(&path).is_ok_and(|found| found.len() > 0);
+            if !kept {
+                let written = unique(&self.tmp());
+                fs_err::write(&written, text).map_err(failed())?;
+                fs_err::rename(written, path).map_err(failed())?;
             }
         }
         Ok(())
@@ -225,7 +236,7 @@ fn sharded(folder: &Utf8Path, hex: &str, suffix: &str) -> Utf8PathBuf {
 
 fn is_ours(folder: &Utf8Path) -> bool {
     const LONGEST: u64 = 4096;
-    let path = folder.join("CACHEDIR.TAG");
+    let path = folder.join(TAG);
     // A hostile tag may be a device or endless; only a short regular file is read.
     let short = fs_err::metadata(&path).is_ok_and(|found| found.is_file() && found.len() <= LONGEST);
     short
@@ -263,6 +274,29 @@ mod tests {
         fs_err::create_dir(root.join("objects-v1")).unwrap();
         Layout::new(root).create().unwrap();
         assert!(root.join("CACHEDIR.TAG").is_file());
+    }
+
+    #[test]
+    fn a_store_that_was_begun_and_not_finished_is_finished() {
+        for begun in [
+            &[][..],
+            &["objects-v1"],
+            &["objects-v1", "tmp", "README.md", "CACHEDIR.TAG"],
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let root = Utf8Path::from_path(folder.path()).unwrap();
+            for name in begun {
+                if name.contains(char::is_uppercase) {
+                    fs_err::write(root.join(name), "").unwrap();
+                } else {
+                    fs_err::create_dir(root.join(name)).unwrap();
+                }
+            }
+            Layout::new(root).create().unwrap();
+            assert!(is_ours(root));
+            assert_eq!(fs_err::read_to_string(root.join("README.md")).unwrap(), README);
+            assert_eq!(fs_err::read_dir(root.join("tmp")).unwrap().count(), 0);
+        }
     }
 
     #[test]

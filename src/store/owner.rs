@@ -1,5 +1,6 @@
 use std::sync::OnceLock;
 
+use provenir_api::Digest;
 use serde::{Deserialize, Serialize};
 
 /// A process, told apart from every other that ever ran, on any host.
@@ -42,6 +43,24 @@ impl Owner {
                 namespace: namespace(),
             }
         })
+    }
+
+    /// What the names of its temporary files begin with, so that even one without content tells whose it is: process id,
+    /// start, and a digest of host, boot and namespace.
+    pub(super) fn tag(&self) -> String {
+        let place = Digest::of(format!("{}\0{}\0{}", self.host, self.boot, self.namespace).as_bytes());
+        format!("{}-{}-{}", self.pid, self.start, &place.hex()[..16])
+    }
+
+    /// Whose tag a name begins with, where that is a process of this host, boot and namespace.
+    pub(super) fn tagged(name: &str) -> Option<Self> {
+        let mut numbers = name.split('-');
+        let owner = Self {
+            pid: numbers.next()?.parse().ok()?,
+            start: numbers.next()?.parse().ok()?,
+            ..Self::current().clone()
+        };
+        name.strip_prefix(&owner.tag())?.starts_with('-').then_some(owner)
     }
 
     /// Stands for whoever wrote something that cannot be understood.
@@ -120,6 +139,22 @@ pub(super) mod tests {
         Owner {
             host: "elsewhere.invalid".into(),
             ..Owner::current().clone()
+        }
+    }
+
+    #[test]
+    fn a_name_tells_whose_it_is_on_this_host_alone() {
+        for owner in [Owner::current().clone(), dead()] {
+            assert_eq!(Owner::tagged(&format!("{}-17-3", owner.tag())), Some(owner));
+        }
+        for name in [
+            format!("{}-17-3", elsewhere().tag()),
+            format!("0{}-17-3", Owner::current().tag()),
+            Owner::current().tag(),
+            "objects-v1".to_owned(),
+            String::new(),
+        ] {
+            assert_eq!(Owner::tagged(&name), None, "{name}");
         }
     }
 

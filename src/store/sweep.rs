@@ -91,15 +91,15 @@ fn is_abandoned(path: &Utf8Path) -> bool {
     let Ok(metadata) = fs_err::symlink_metadata(path) else {
         return false;
     };
-    if metadata.is_dir() {
-        let owner: Option<Owner> = fs_err::read(path.join(OWNER))
-            .ok()
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        match owner.map(|owner| owner.liveness()) {
-            Some(Liveness::Alive) => return false,
-            Some(Liveness::Dead) => return true,
-            Some(Liveness::Unknown) | None => {}
-        }
+    // The name is there from the first instant on; the file inside also tells of other containers and boots of this host.
+    let owner = path.file_name().and_then(Owner::tagged).or_else(|| {
+        let bytes = fs_err::read(path.join(OWNER)).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    });
+    match owner.map(|owner| owner.liveness()) {
+        Some(Liveness::Alive) => return false,
+        Some(Liveness::Dead) => return true,
+        Some(Liveness::Unknown) | None => {}
     }
     clock::age(i128::from(Stamp::of(&metadata).modified)) > OLD
 }
