@@ -200,7 +200,13 @@ impl<'a> Training<'a> {
             }
             return Ok(());
         }
-        let stream = self.stream.child("exploration", round);
+        let gsde = &self.parameters.gsde;
+        let draw = if gsde.enabled {
+            round / u64::from(gsde.resample)
+        } else {
+            round
+        };
+        let stream = self.stream.child("exploration", draw);
         self.learner
             .explore(self.sampler.observations(), &mut self.actions, stream)
             .map_err(failure)
@@ -382,6 +388,7 @@ fn settings(parameters: &ExpertParameters) -> LearnerSettings {
             },
         },
         normalised_critics: parameters.normalised_critics,
+        gsde: parameters.gsde.enabled.then_some(parameters.gsde.log_std_init),
         learning_rate: parameters.learning_rate,
         batch: parameters.batch as usize,
         tau: parameters.tau,

@@ -78,6 +78,9 @@ pub struct ExpertParameters {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 10_000))]
     pub steps_per_update: u32,
+    /// Generalised state-dependent exploration (Raffin et al. 2021).
+    #[serde(default)]
+    pub gsde: Gsde,
     /// Settings of `tqc`.
     #[serde(default)]
     pub tqc: Tqc,
@@ -139,6 +142,30 @@ pub enum Schedule {
     Constant,
     /// From `decay_from` on linearly, update by update, to `final_share` of the start.
     Linear,
+}
+
+/// Settings of generalised state-dependent exploration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Gsde {
+    /// Whether actions deviate by a random function of the state, not by independent noise.
+    pub enabled: bool,
+    /// Logarithm of the deviations at the start.
+    #[schemars(range(min = -20.0, max = 2.0))]
+    pub log_std_init: f64,
+    /// Steps of an environment after which its function is drawn anew.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub resample: u32,
+}
+
+impl Default for Gsde {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            log_std_init: -3.0,
+            resample: 8,
+        }
+    }
 }
 
 /// Settings of truncated quantile critics.
@@ -283,6 +310,9 @@ impl Parameters for ExpertParameters {
         if self.normalised_critics {
             irrelevant.push("/tau");
         }
+        if !self.gsde.enabled {
+            irrelevant.push("/gsde");
+        }
         irrelevant
     }
 }
@@ -369,7 +399,9 @@ impl Kind for Expert {
             .map(|(inputs, outputs)| inputs * outputs);
         // Policy, two critics and their targets, with gradients, Adam's two means, and a copy on the way to a checkpoint.
         let networks = 5 * 6 * 4 * (between.sum::<u64>() + 64 * widths().sum::<u64>());
-        let passes = 5 * 4 * 4 * u64::from(parameters.batch) * widths().sum::<u64>();
+        // Normalised critics hold twice the batch three times over.
+        let passes = if parameters.normalised_critics { 9 } else { 5 };
+        let passes = passes * 4 * 4 * u64::from(parameters.batch) * widths().sum::<u64>();
         // An evaluation runs at most 32 episodes side by side.
         let worlds = u64::from(parameters.environments) + u64::from(parameters.evaluation_episodes.min(32));
         let need = networks + passes + WORLD * worlds + TRANSITION * u64::from(parameters.buffer);

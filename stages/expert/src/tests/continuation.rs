@@ -42,6 +42,7 @@ fn variants() -> Vec<ExpertParameters> {
         parameters!({ "algorithm": "tqc", "schedule": "linear", "decay_from": 0.3, "policy_delay": 2, "keep": "last" }),
         parameters!({ "time_feature": true, "environments": 7, "steps_per_update": 4, "temperature": 0.1 }),
         parameters!({ "algorithm": "tqc", "normalised_critics": true, "policy_delay": 3 }),
+        parameters!({ "gsde": { "enabled": true, "resample": 5 } }),
     ]
 }
 
