@@ -10,9 +10,14 @@ fn column(outputs: &Outputs, name: &str) -> Vec<Option<f64>> {
 
 #[test]
 fn a_hopper_learns_to_stand() {
-    for algorithm in ["sac", "tqc"] {
+    for (algorithm, normalised, gsde) in [
+        ("sac", false, false),
+        ("tqc", false, false),
+        ("tqc", true, false),
+        ("sac", false, true),
+    ] {
         let parameters = parameters!({
-            "algorithm": algorithm, "steps": 6000, "learning_starts": 500, "environments": 4, "hidden": [64, 64],
+            "algorithm": algorithm, "normalised_critics": normalised, "gsde": { "enabled": gsde }, "steps": 6000, "learning_starts": 500, "environments": 4, "hidden": [64, 64],
             "batch": 64, "learning_rate": 1e-3, "evaluate_every": 500, "evaluation_episodes": 5, "seed": 1,
         });
         let outputs = train(&parameters);
