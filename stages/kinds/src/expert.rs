@@ -103,6 +103,15 @@ pub struct ExpertParameters {
     /// Which policy is the result. The mean of the best evaluation overstates its policy: measure it with `evaluate`.
     #[serde(default)]
     pub keep: Keep,
+    /// How many of the policies with the best evaluations are played again at the end, to find the best of them; 1 takes the
+    /// best evaluation at its word.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 100))]
+    pub candidates: u32,
+    /// Episodes in which candidates are compared, the same for each, and new to all.
+    #[serde(default = "default_candidate_episodes")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub candidate_episodes: u32,
     /// Where to compute. `auto` takes a GPU where there is one and says what it took.
     #[serde(default)]
     pub device: Device,
@@ -193,7 +202,7 @@ impl Default for Tqc {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keep {
-    /// The one whose evaluation had the highest mean; the earliest of equals.
+    /// The one whose episodes had the highest mean; the earliest of equals.
     #[default]
     Best,
     /// The one at the end.
@@ -242,6 +251,10 @@ fn default_evaluate_every() -> u64 {
 
 fn default_evaluation_episodes() -> u32 {
     10
+}
+
+fn default_candidate_episodes() -> u32 {
+    100
 }
 
 fn one() -> u32 {
@@ -301,6 +314,12 @@ impl Parameters for ExpertParameters {
     fn irrelevant(&self) -> Vec<&'static str> {
         // Where it is computed is recorded, not keyed: `--strict-platform` is for those who want it keyed.
         let mut irrelevant = vec!["/device"];
+        if self.keep == Keep::Last {
+            irrelevant.push("/candidates");
+        }
+        if self.keep == Keep::Last || self.candidates == 1 {
+            irrelevant.push("/candidate_episodes");
+        }
         if self.algorithm != Algorithm::Tqc {
             irrelevant.push("/tqc");
         }
