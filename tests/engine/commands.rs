@@ -437,7 +437,7 @@ fn init_lays_out_a_manifest_and_a_store_once() {
     let outcome = context.run(&["init", "study"]).assert_code(0);
     insta::assert_snapshot!(context.filtered(&outcome.stderr), @r"
     wrote `study/pipeline.toml`, and a store beside it: `study/cache`
-    next: put an expert where the manifest says, then `provenir plan study/pipeline.toml` and `provenir run study/pipeline.toml`
+    next: `provenir plan study/pipeline.toml` and `provenir run study/pipeline.toml`
     ");
     for name in [
         "pipeline.toml",

@@ -320,6 +320,16 @@ impl Outcome {
     }
 }
 
+/// Copies a program by another process: a program that this one writes may still be open in a child that another test starts
+/// at that moment, and could not be executed then.
+pub(crate) fn install(from: &Utf8Path, to: &Utf8Path) {
+    let installed = Command::new("install")
+        .args(["-m", "755"])
+        .args([from, to])
+        .status();
+    assert!(installed.unwrap().success());
+}
+
 pub(crate) fn finish(command: &mut Command) -> Outcome {
     let output = command.output().unwrap();
     Outcome {

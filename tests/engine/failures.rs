@@ -1,6 +1,4 @@
-use std::os::unix::fs::PermissionsExt;
-
-use crate::context::{CHAIN, COMMAND, Context, finish};
+use crate::context::{CHAIN, COMMAND, Context, finish, install};
 
 #[test]
 fn what_fails_blocks_only_what_needs_it() {
@@ -132,13 +130,12 @@ fn what_libraries_print_reaches_the_log_and_not_the_protocol() {
 /// A folder with the command and, in the worker's place, a script.
 fn with_worker(context: &Context, script: &str) -> String {
     let command = context.path("bin/provenir");
-    context.write("bin/provenir-noop-worker", script);
-    fs_err::set_permissions(
-        context.path("bin/provenir-noop-worker"),
-        PermissionsExt::from_mode(0o755),
-    )
-    .unwrap();
-    fs_err::copy(COMMAND, &command).unwrap();
+    context.write("bin/script", script);
+    install(
+        &context.path("bin/script"),
+        &context.path("bin/provenir-noop-worker"),
+    );
+    install(COMMAND.as_ref(), &command);
     command.into_string()
 }
 

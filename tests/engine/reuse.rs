@@ -1,4 +1,4 @@
-use crate::context::{CHAIN, CHAIN_CELLS, COMMAND, Context, finish, overwrite};
+use crate::context::{CHAIN, CHAIN_CELLS, COMMAND, Context, finish, install, overwrite};
 
 const NOTHING: [&str; 0] = [];
 
@@ -20,7 +20,7 @@ fn a_run_with_nothing_to_do_needs_neither_worker_nor_git() {
     context.executed(&[]);
     let alone = context.path("bin/provenir");
     fs_err::create_dir(alone.parent().unwrap()).unwrap();
-    fs_err::copy(COMMAND, &alone).unwrap();
+    install(COMMAND.as_ref(), &alone);
     let outcome = finish(context.program(alone.as_str(), &["run"]).env("PATH", "/nowhere"));
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     insta::assert_snapshot!(context.filtered(&outcome.stderr), @"nothing to run: 7 cells up to date ([TIME])");

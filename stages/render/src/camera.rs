@@ -115,6 +115,7 @@ impl EyeCamera {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "small numbers of few binary digits are exact")]
 mod tests {
     use super::*;
 

@@ -110,6 +110,7 @@ fn smooth(episode: &Episode) -> Vec<Vector> {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "small numbers of few binary digits are exact")]
 mod tests {
     use std::f64::consts::PI;
 

@@ -47,6 +47,6 @@ impl Gif {
     }
 
     pub(crate) fn finish(self) -> Result<Vec<u8>, EncodingError> {
-        Ok(self.0.into_inner()?)
+        self.0.into_inner()
     }
 }

@@ -91,7 +91,7 @@ impl Cluster {
         let value = |colour: u32| components(colour)[self.axis];
         let values = self.colours.iter().map(|(colour, _)| u16::from(value(*colour)));
         let (low, high) = (values.clone().min().unwrap_or(0), values.max().unwrap_or(0));
-        let middle = (low + high) / 2;
+        let middle = u16::midpoint(low, high);
         let (lower, upper) = self
             .colours
             .iter()
@@ -187,10 +187,10 @@ mod tests {
     #[test]
     fn many_colours_become_near_ones_and_areas_keep_theirs() {
         let flat = [0x00ff_ffff, 0x0012_3456, 0x001f_83bf];
-        let mut pixels: Pixels = flat.iter().flat_map(|colour| [*colour; 5000]).collect();
+        let mut pixels: Pixels = flat.iter().flat_map(|colour| vec![*colour; 5000]).collect();
         pixels.extend((0..4096_u32).map(|step| {
             let [red, green, blue] = [step & 15, (step >> 4) & 15, step >> 8];
-            (red * 17) << 16 | (green * 17) << 8 | blue * 17
+            17 * ((red << 16) | (green << 8) | blue)
         }));
         let mut counts = Counts::default();
         counts.add(&pixels);

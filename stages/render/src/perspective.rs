@@ -167,7 +167,7 @@ impl Perspective {
         let capsules = &shown.moment.capsules;
         let balls: Vec<&Capsule> = capsules
             .iter()
-            .filter(|capsule| capsule.from == capsule.to)
+            .filter(|capsule| length(minus(capsule.to, capsule.from)) < 1e-9)
             .collect();
         let center = camera.depth(shown.moment.torso);
         let mut parts: Vec<(f64, &Capsule, Capsule)> = capsules
@@ -262,6 +262,7 @@ fn stadium(capsule: &Capsule) -> impl Iterator<Item = Point> + use<> {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "small numbers of few binary digits are exact")]
 mod tests {
     use super::*;
 

@@ -1,6 +1,7 @@
 //! `render` from outside: a policy in, an animation out that other libraries read.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![expect(clippy::float_cmp, reason = "what is written as decimals comes back exactly")]
 
 use std::sync::atomic::AtomicBool;
 
@@ -291,7 +292,10 @@ fn nothing_in_an_svg_but_shapes_and_their_times() {
     let text = std::str::from_utf8(&svg).unwrap();
     let document = resvg::usvg::roxmltree::Document::parse(text).unwrap();
     let known = ["svg", "title", "metadata", "defs", "path", "g", "use", "animate"];
-    for node in document.descendants().filter(|node| node.is_element()) {
+    for node in document
+        .descendants()
+        .filter(resvg::usvg::roxmltree::Node::is_element)
+    {
         assert!(
             known.contains(&node.tag_name().name()),
             "{}",

@@ -102,3 +102,20 @@ fn looking_changes_nothing() {
         assert!(life(true) == life(false), "{name}");
     }
 }
+
+#[test]
+fn limbs_are_what_hangs_from_the_torso() {
+    // The limbs of the bodies that have shapes, in the order of these.
+    let limbs = |name: &str| -> Vec<usize> {
+        let task = Task::named(name).unwrap();
+        let limbs = task.limbs();
+        task.capsules()
+            .iter()
+            .map(|capsule| limbs[capsule.body])
+            .collect()
+    };
+    assert_eq!(limbs("hopper"), [0, 1, 1, 1]);
+    assert_eq!(limbs("walker2d"), [0, 1, 1, 1, 2, 2, 2]);
+    assert_eq!(limbs("half-cheetah"), [0, 0, 1, 1, 1, 2, 2, 2]);
+    assert_eq!(limbs("ant"), [0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]);
+}

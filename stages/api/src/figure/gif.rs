@@ -124,7 +124,7 @@ mod tests {
         }
         assert_eq!(FigureIdentity::read(&file(b"made by hand")), None);
         assert_eq!(
-            FigureIdentity::read(&file(&[IDENTITY, &[b' '; 2 * LIMIT]].concat())),
+            FigureIdentity::read(&file(&[IDENTITY, &vec![b' '; 2 * LIMIT]].concat())),
             None
         );
     }
