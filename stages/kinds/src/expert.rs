@@ -90,6 +90,7 @@ pub struct ExpertParameters {
     pub policy_delay: u32,
     /// Weight of the policy's entropy; where it is not given it is learned, so that the entropy approaches minus the
     /// number of actions.
+    #[serde(default)]
     #[schemars(range(min = 0.0))]
     pub temperature: Option<f64>,
     /// Environment steps between evaluations of the policy without its noise; there is one at the end, too.
