@@ -71,4 +71,7 @@ cargo run --release --quiet -p provenir-train --example step
 if [ "${1:-}" != --no-torch ]; then
     scripts/setup.sh torch
     .deps/torch/bin/python scripts/bench_torch.py
+    echo "== updates of expert, one thread, beside Stable-Baselines3"
+    cargo build --release --quiet -p provenir-expert --example updates
+    .deps/torch/bin/python scripts/bench_sac.py
 fi

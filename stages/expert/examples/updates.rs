@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! cargo run --release -p provenir-expert --example updates -- \
-//!     sac|tqc|crossq|crossq-tqc BATCH WIDTH[,WIDTH…] OBSERVATION ACTION UPDATES
+//!     sac|sac-gsde|tqc|crossq|crossq-tqc BATCH WIDTH[,WIDTH…] OBSERVATION ACTION UPDATES
 //! ```
 
 #![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (observation, action, updates) = (observation.parse()?, action.parse()?, updates.parse::<u64>()?);
     let (normalised_critics, value) = match algorithm.as_str() {
-        "sac" => (false, Value::Mean),
+        "sac" | "sac-gsde" => (false, Value::Mean),
         "crossq" => (true, Value::Mean),
         "tqc" | "crossq-tqc" => (
             algorithm != "tqc",
@@ -77,6 +77,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         hidden: widths.split(',').map(str::parse).collect::<Result<_, _>>()?,
         value,
         normalised_critics,
+        gsde: (algorithm == "sac-gsde").then_some(-3.0),
         learning_rate: 3e-4,
         batch: batch.parse()?,
         tau: 0.005,

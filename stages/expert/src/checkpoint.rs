@@ -13,7 +13,7 @@ use crate::replay::Replay;
 use crate::sampler::{LaneState, SamplerState};
 
 /// Changes whenever the format does; a checkpoint with another is not read.
-const MARK: &[u8; 17] = b"provenir expert 1";
+const MARK: &[u8; 17] = b"provenir expert 2";
 
 /// The name of the head within its cell's checkpoints.
 pub(crate) const HEAD: &str = "training";
@@ -28,7 +28,8 @@ pub(crate) struct State {
     /// What the learner gave to be saved.
     pub(crate) learner: Vec<u8>,
     pub(crate) journal: Journal,
-    pub(crate) best: Option<Best>,
+    /// The best policies so far, best first; of equals the earlier.
+    pub(crate) best: Vec<Candidate>,
     /// Wall-clock seconds of all attempts.
     pub(crate) seconds: f64,
     /// Transitions ever pushed into the replay buffer.
@@ -37,9 +38,9 @@ pub(crate) struct State {
     pub(crate) parts: Vec<Part>,
 }
 
-/// The best policy so far.
+/// A policy among the best so far.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Best {
+pub(crate) struct Candidate {
     /// Environment steps before it.
     pub(crate) steps: u64,
     /// Mean return of its evaluation.
@@ -59,7 +60,7 @@ pub(crate) struct Part {
 
 coded! {
     State { rounds, updates, sampler, learner, journal, best, seconds, pushed, parts }
-    Best { steps, mean, numbers }
+    Candidate { steps, mean, numbers }
     Part { first, end, digest }
     SamplerState { begun, lanes, observations }
     LaneState { episode, actions }
@@ -205,11 +206,11 @@ mod tests {
             },
             learner: vec![1, 2, 255],
             journal,
-            best: Some(Best {
+            best: vec![Candidate {
                 steps: 7,
                 mean: -1.0,
                 numbers: vec![0.25],
-            }),
+            }],
             seconds: 0.125,
             pushed: 12,
             parts: vec![Part {
@@ -230,7 +231,7 @@ mod tests {
     #[test]
     fn a_training_of_another_format_is_not_read() {
         let mut bytes = encode(&state());
-        bytes[MARK.len() - 1] = b'2';
+        bytes[MARK.len() - 1] = b'1';
         let body = bytes.len() - size_of::<Digest>();
         let digest = Digest::of(&bytes[..body]);
         bytes[body..].copy_from_slice(digest.bytes());

@@ -10,7 +10,7 @@ use provenir_random::Stream;
 use provenir_sim::Task;
 use tch::Device;
 
-use crate::checkpoint::{self, Best, State};
+use crate::checkpoint::{self, Candidate, State};
 use crate::evaluation::evaluate;
 use crate::journal::{Journal, Told};
 use crate::learner::{Batch, Learner, LearnerSettings, Value};
@@ -155,14 +155,9 @@ impl<'a> Training<'a> {
                 saved = self.context.elapsed();
             }
         }
-        let policy = match (self.parameters.keep, &self.state.best) {
-            (Keep::Best, Some(best)) => {
-                let policy = self.policy()?;
-                let best_policy = with_numbers(&policy, &best.numbers)
-                    .ok_or_else(|| Failure::bug("the best policy has another shape than the last"))?;
-                (best.steps, best_policy)
-            }
-            _ => (self.steps(), self.policy()?),
+        let policy = match self.parameters.keep {
+            Keep::Best => self.best()?,
+            Keep::Last => (self.steps(), self.policy()?),
         };
         Ok(Finished {
             policy,
@@ -200,7 +195,13 @@ impl<'a> Training<'a> {
             }
             return Ok(());
         }
-        let stream = self.stream.child("exploration", round);
+        let gsde = &self.parameters.gsde;
+        let draw = if gsde.enabled {
+            round / u64::from(gsde.resample)
+        } else {
+            round
+        };
+        let stream = self.stream.child("exploration", draw);
         self.learner
             .explore(self.sampler.observations(), &mut self.actions, stream)
             .map_err(failure)
@@ -282,10 +283,7 @@ impl<'a> Training<'a> {
     /// Measures the policy without its noise, and keeps it where it is the best so far.
     fn evaluate(&mut self) -> Result<(), Failure> {
         let number = self.state.journal.rows.len() as u64;
-        let seeds = self.stream.child("evaluation", number);
-        let seeds: Vec<u64> = (0..u64::from(self.parameters.evaluation_episodes))
-            .map(|episode| seeds.at(episode))
-            .collect();
+        let seeds = self.seeds("evaluation", number, self.parameters.evaluation_episodes);
         let policy = self.policy()?;
         let evaluation = evaluate(self.task, &policy, &seeds, self.context)?;
         let (steps, mean) = (self.steps(), evaluation.mean);
@@ -303,14 +301,58 @@ impl<'a> Training<'a> {
             evaluation,
             seconds,
         );
-        if self.state.best.as_ref().is_none_or(|best| mean > best.mean) {
-            self.state.best = Some(Best {
-                steps,
-                mean,
-                numbers: numbers_of(&policy),
-            });
+        let best = &mut self.state.best;
+        let place = best.partition_point(|candidate| candidate.mean >= mean);
+        if self.parameters.keep == Keep::Best && place < self.parameters.candidates as usize {
+            let numbers = numbers_of(&policy);
+            best.insert(place, Candidate { steps, mean, numbers });
+            best.truncate(self.parameters.candidates as usize);
         }
         Ok(())
+    }
+
+    /// The best of the candidates, and the environment steps before it.
+    fn best(&self) -> Result<(u64, Policy), Failure> {
+        let shape = self.policy()?;
+        let mut candidates = Vec::with_capacity(self.state.best.len());
+        for candidate in &self.state.best {
+            let policy = with_numbers(&shape, &candidate.numbers)
+                .ok_or_else(|| Failure::bug("a candidate has another shape than the last policy"))?;
+            candidates.push((candidate.steps, policy));
+        }
+        if candidates.len() > 1 {
+            let seeds = self.seeds("candidates", 0, self.parameters.candidate_episodes);
+            let mut means = Vec::with_capacity(candidates.len());
+            for (steps, policy) in &candidates {
+                let evaluation = evaluate(self.task, policy, &seeds, self.context)?;
+                self.context.info(format!(
+                    "candidate after {steps} steps: mean return {:.1} (standard deviation {:.1}), {} of {} episodes ended in a \
+                     fall",
+                    evaluation.mean,
+                    evaluation.std,
+                    evaluation.falls,
+                    seeds.len()
+                ));
+                means.push(evaluation.mean);
+            }
+            let order = |left: &usize, right: &usize| {
+                let earlier = candidates[*right].0.cmp(&candidates[*left].0);
+                means[*left].total_cmp(&means[*right]).then(earlier)
+            };
+            if let Some(best) = (0..candidates.len()).max_by(order) {
+                candidates.swap(0, best);
+            }
+        }
+        candidates
+            .into_iter()
+            .next()
+            .ok_or_else(|| Failure::bug("a training ended without an evaluation"))
+    }
+
+    /// Seeds of episodes that nobody else plays.
+    fn seeds(&self, name: &str, number: u64, count: u32) -> Vec<u64> {
+        let seeds = self.stream.child(name, number);
+        (0..u64::from(count)).map(|episode| seeds.at(episode)).collect()
     }
 
     /// Leaves a checkpoint.
@@ -382,6 +424,7 @@ fn settings(parameters: &ExpertParameters) -> LearnerSettings {
             },
         },
         normalised_critics: parameters.normalised_critics,
+        gsde: parameters.gsde.enabled.then_some(parameters.gsde.log_std_init),
         learning_rate: parameters.learning_rate,
         batch: parameters.batch as usize,
         tau: parameters.tau,

@@ -78,6 +78,9 @@ pub struct ExpertParameters {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 10_000))]
     pub steps_per_update: u32,
+    /// Generalised state-dependent exploration (Raffin et al. 2021).
+    #[serde(default)]
+    pub gsde: Gsde,
     /// Settings of `tqc`.
     #[serde(default)]
     pub tqc: Tqc,
@@ -87,6 +90,7 @@ pub struct ExpertParameters {
     pub policy_delay: u32,
     /// Weight of the policy's entropy; where it is not given it is learned, so that the entropy approaches minus the
     /// number of actions.
+    #[serde(default)]
     #[schemars(range(min = 0.0))]
     pub temperature: Option<f64>,
     /// Environment steps between evaluations of the policy without its noise; there is one at the end, too.
@@ -100,6 +104,15 @@ pub struct ExpertParameters {
     /// Which policy is the result. The mean of the best evaluation overstates its policy: measure it with `evaluate`.
     #[serde(default)]
     pub keep: Keep,
+    /// How many of the policies with the best evaluations are played again at the end, to find the best of them; 1 takes the
+    /// best evaluation at its word.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 100))]
+    pub candidates: u32,
+    /// Episodes in which candidates are compared, the same for each, and new to all.
+    #[serde(default = "default_candidate_episodes")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub candidate_episodes: u32,
     /// Where to compute. `auto` takes a GPU where there is one and says what it took.
     #[serde(default)]
     pub device: Device,
@@ -141,6 +154,30 @@ pub enum Schedule {
     Linear,
 }
 
+/// Settings of generalised state-dependent exploration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Gsde {
+    /// Whether actions deviate by a random function of the state, not by independent noise.
+    pub enabled: bool,
+    /// Logarithm of the deviations at the start.
+    #[schemars(range(min = -20.0, max = 2.0))]
+    pub log_std_init: f64,
+    /// Steps of an environment after which its function is drawn anew.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub resample: u32,
+}
+
+impl Default for Gsde {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            log_std_init: -3.0,
+            resample: 8,
+        }
+    }
+}
+
 /// Settings of truncated quantile critics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -166,7 +203,7 @@ impl Default for Tqc {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keep {
-    /// The one whose evaluation had the highest mean; the earliest of equals.
+    /// The one whose episodes had the highest mean; the earliest of equals.
     #[default]
     Best,
     /// The one at the end.
@@ -215,6 +252,10 @@ fn default_evaluate_every() -> u64 {
 
 fn default_evaluation_episodes() -> u32 {
     10
+}
+
+fn default_candidate_episodes() -> u32 {
+    100
 }
 
 fn one() -> u32 {
@@ -274,6 +315,12 @@ impl Parameters for ExpertParameters {
     fn irrelevant(&self) -> Vec<&'static str> {
         // Where it is computed is recorded, not keyed: `--strict-platform` is for those who want it keyed.
         let mut irrelevant = vec!["/device"];
+        if self.keep == Keep::Last {
+            irrelevant.push("/candidates");
+        }
+        if self.keep == Keep::Last || self.candidates == 1 {
+            irrelevant.push("/candidate_episodes");
+        }
         if self.algorithm != Algorithm::Tqc {
             irrelevant.push("/tqc");
         }
@@ -282,6 +329,9 @@ impl Parameters for ExpertParameters {
         }
         if self.normalised_critics {
             irrelevant.push("/tau");
+        }
+        if !self.gsde.enabled {
+            irrelevant.push("/gsde");
         }
         irrelevant
     }
@@ -369,7 +419,9 @@ impl Kind for Expert {
             .map(|(inputs, outputs)| inputs * outputs);
         // Policy, two critics and their targets, with gradients, Adam's two means, and a copy on the way to a checkpoint.
         let networks = 5 * 6 * 4 * (between.sum::<u64>() + 64 * widths().sum::<u64>());
-        let passes = 5 * 4 * 4 * u64::from(parameters.batch) * widths().sum::<u64>();
+        // Normalised critics hold twice the batch three times over.
+        let passes = if parameters.normalised_critics { 9 } else { 5 };
+        let passes = passes * 4 * 4 * u64::from(parameters.batch) * widths().sum::<u64>();
         // An evaluation runs at most 32 episodes side by side.
         let worlds = u64::from(parameters.environments) + u64::from(parameters.evaluation_episodes.min(32));
         let need = networks + passes + WORLD * worlds + TRANSITION * u64::from(parameters.buffer);

@@ -84,6 +84,20 @@ impl Ensemble {
         Ok(ensemble)
     }
 
+    /// Networks of which every weight is this number, and every bias 0.
+    pub fn constant(shape: &Shape, members: usize, weight: f32, device: Device) -> Result<Self, NnError> {
+        let (places, length) = shape.layout();
+        let ensemble = Self {
+            values: Rows::zeros(&places, members, length, device)?,
+            shape: shape.clone(),
+            places,
+        };
+        for (layer, _) in ensemble.layers() {
+            let _ = layer.shallow_clone().f_fill_(f64::from(weight))?;
+        }
+        Ok(ensemble)
+    }
+
     /// What each network looks like.
     pub fn shape(&self) -> &Shape {
         &self.shape
@@ -161,8 +175,8 @@ impl Ensemble {
         &self.values.flat
     }
 
-    /// Weight `[K, inputs, outputs]` and bias `[K, 1, outputs]` of each place.
-    pub(crate) fn layers(&self) -> impl DoubleEndedIterator<Item = (&Tensor, &Tensor)> + ExactSizeIterator {
+    /// Weight, `[K, inputs, outputs]`, and bias, `[K, 1, outputs]`, of each layer.
+    pub fn layers(&self) -> impl DoubleEndedIterator<Item = (&Tensor, &Tensor)> + ExactSizeIterator {
         self.values.weights.iter().zip(&self.values.biases)
     }
 }
@@ -178,8 +192,8 @@ impl Gradient {
         &self.values.flat
     }
 
-    /// Weight `[K, inputs, outputs]` and bias `[K, 1, outputs]` of each place.
-    pub(crate) fn layers(&self) -> impl DoubleEndedIterator<Item = (&Tensor, &Tensor)> + ExactSizeIterator {
+    /// Weight, `[K, inputs, outputs]`, and bias, `[K, 1, outputs]`, of each layer.
+    pub fn layers(&self) -> impl DoubleEndedIterator<Item = (&Tensor, &Tensor)> + ExactSizeIterator {
         self.values.weights.iter().zip(&self.values.biases)
     }
 }

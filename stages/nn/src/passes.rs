@@ -55,6 +55,11 @@ impl Forward {
         &self.output
     }
 
+    /// What goes into the last layer, `[K, B, width]`.
+    pub fn features(&self) -> &Tensor {
+        &self.activations[self.activations.len() - 1]
+    }
+
     /// Fills the input with rows of `data` (`[samples, in]`); `index` holds K · B of them, network after network.
     pub fn load(&mut self, data: &Tensor, index: &Tensor) -> Result<(), NnError> {
         select_rows(data, index, &self.activations[0])
@@ -123,13 +128,26 @@ impl Backward {
         forward: &Forward,
         gradient: &mut Gradient,
     ) -> Result<(), NnError> {
+        self.run_with(ensemble, forward, None, gradient)
+    }
+
+    /// As [`Backward::run`] of a loss that depends on what goes into the last layer, too; `features` is the gradient by
+    /// that, beside what comes through the layer.
+    pub fn run_with(
+        &mut self,
+        ensemble: &Ensemble,
+        forward: &Forward,
+        features: Option<&Tensor>,
+        gradient: &mut Gradient,
+    ) -> Result<(), NnError> {
+        let last = self.deltas.len() - 1;
         let layers = ensemble.layers().zip(gradient.layers()).enumerate().rev();
         for (depth, ((weight, _), (weight_gradient, bias_gradient))) in layers {
             let (input, delta) = (&forward.activations[depth], &self.deltas[depth]);
             let _ = input.f_transpose(1, 2)?.f_bmm_out(weight_gradient, delta)?;
             let _ = delta.f_sum_intlist_out(bias_gradient, 1, true, Kind::Float)?;
             if depth > 0 {
-                self.pass(depth, weight, forward)?;
+                self.pass(depth, weight, forward, features.filter(|_| depth == last))?;
             }
         }
         Ok(())
@@ -144,7 +162,7 @@ impl Backward {
     ) -> Result<(), NnError> {
         for (depth, (weight, _)) in ensemble.layers().enumerate().rev() {
             if depth > 0 {
-                self.pass(depth, weight, forward)?;
+                self.pass(depth, weight, forward, None)?;
             } else {
                 let _ = self.deltas[0].f_bmm_out(gradient, &weight.f_transpose(1, 2)?)?;
             }
@@ -152,10 +170,20 @@ impl Backward {
         Ok(())
     }
 
-    /// From a layer's delta to that of the layer before it.
-    fn pass(&self, depth: usize, weight: &Tensor, forward: &Forward) -> Result<(), NnError> {
+    /// From a layer's delta, and what else is known of the gradient by its input, to the delta of the layer before it.
+    fn pass(
+        &self,
+        depth: usize,
+        weight: &Tensor,
+        forward: &Forward,
+        more: Option<&Tensor>,
+    ) -> Result<(), NnError> {
         let (input, below) = (&forward.activations[depth], &self.deltas[depth - 1]);
-        let _ = self.deltas[depth].f_bmm_out(below, &weight.f_transpose(1, 2)?)?;
+        let weight = weight.f_transpose(1, 2)?;
+        let _ = match more {
+            None => self.deltas[depth].f_bmm_out(below, &weight)?,
+            Some(more) => more.f_baddbmm_out(below, &self.deltas[depth], &weight)?,
+        };
         let _ = match forward.activation {
             Activation::Relu => input.f_threshold_backward_grad_input(below, below, 0.0)?,
             Activation::Tanh => Tensor::f_tanh_backward_grad_input(below, below, input)?,

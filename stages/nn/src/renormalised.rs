@@ -24,16 +24,15 @@ const WARM_UP: u64 = 100_000;
 /// these, not through r and d, which make it (x − μ′) / σ′ with the running statistics, within bounds. There is no scale and
 /// no shift to learn: the linear layer that comes next has its own.
 ///
-/// Of N samples the first B learn. The others are in the batch for the statistics and for what the networks say of them;
-/// the gradient takes what they are at every layer as given.
+/// The loss is one of what the networks say of the first B of N samples. The gradient flows through the others, too: they
+/// move the statistics.
 pub struct Renormalised {
     activation: Activation,
     norms: Vec<Norm>,
     /// `[K, N, out]`
     output: Tensor,
-    /// Gradients by what goes into each layer's activation, `[K, B, width]` of each hidden layer and of the output.
+    /// Gradients by what goes into each layer's activation, `[K, N, width]`, and by the first of the output, `[K, B, out]`.
     deltas: Vec<Tensor>,
-    learning: i64,
     runs: u64,
 }
 
@@ -99,16 +98,15 @@ impl Norm {
         Ok(())
     }
 
-    /// From the gradient by the first samples of what came out to that of what came in, in place.
+    /// From the gradient by what came out to that by what came in, in place.
     ///
-    /// With z = (x − μ) / σ, and sums over the samples that learn, of N: `r/σ (g − Σg / N − z Σ(g z) / N)`, which is written
-    /// by what came out, x̂ = r z + d, as `r/σ g − (x̂ − d) Σ(g (x̂ − d)) / (N r σ) − r/σ Σg / N`.
+    /// With z = (x − μ) / σ and sums over the N samples: `r/σ (g − Σg / N − z Σ(g z) / N)`, which is written by what came
+    /// out, x̂ = r z + d, as `r/σ g − (x̂ − d) Σ(g (x̂ − d)) / (N r σ) − r/σ Σg / N`.
     fn back(&self, gradient: &mut Tensor) -> Result<(), NnError> {
-        let (rows, learning) = (self.raw.size()[1] as f64, gradient.size()[1]);
-        let normal = self.normal.f_narrow(1, 0, learning)?;
+        let rows = self.raw.size()[1] as f64;
         let sum = gradient.f_sum_dim_intlist([1_i64].as_slice(), true, Kind::Float)?;
         let product = gradient
-            .f_mul_out(&self.scratch.f_narrow(1, 0, learning)?, &normal)?
+            .f_mul_out(&self.scratch, &self.normal)?
             .f_sum_dim_intlist([1_i64].as_slice(), true, Kind::Float)?
             .f_sub(&sum.f_mul(&self.shift)?)?;
         // 1/(r σ) is 1/σ² over r/σ.
@@ -121,14 +119,14 @@ impl Norm {
             .f_div_scalar(-rows)?
             .f_sub(&slope.f_mul(&self.shift)?)?;
         let _ = offset.f_addcmul_out(gradient, gradient, &self.scale)?;
-        let _ = gradient.f_addcmul_(&normal, &slope)?;
+        let _ = gradient.f_addcmul_(&self.normal, &slope)?;
         Ok(())
     }
 }
 
 impl Renormalised {
-    /// Buffers for `rows` samples a network, of which the first `learning` learn; running statistics of a standard normal.
-    pub fn new(ensemble: &Ensemble, rows: usize, learning: usize) -> Result<Self, NnError> {
+    /// Buffers for `rows` samples a network, with a loss of the first `judged` of them; running statistics of a standard normal.
+    pub fn new(ensemble: &Ensemble, rows: usize, judged: usize) -> Result<Self, NnError> {
         let (shape, members, device) = (ensemble.shape(), ensemble.members() as i64, ensemble.device());
         let buffer = |rows: usize, width: usize| {
             Tensor::f_zeros([members, rows as i64, width as i64], (Kind::Float, device))
@@ -143,10 +141,9 @@ impl Renormalised {
             deltas: shape
                 .hidden
                 .iter()
-                .chain([&shape.outputs])
-                .map(|width| buffer(learning, *width))
+                .map(|width| buffer(rows, *width))
+                .chain([buffer(judged, shape.outputs)])
                 .collect::<Result<_, _>>()?,
-            learning: learning as i64,
             runs: 0,
         })
     }
@@ -161,7 +158,7 @@ impl Renormalised {
         &self.output
     }
 
-    /// The gradient of the loss by the output for the samples that learn, `[K, B, out]`: to be filled before
+    /// The gradient of the loss by the output for the first samples, `[K, B, out]`: to be filled before
     /// [`Renormalised::back`].
     pub fn delta(&self) -> &Tensor {
         &self.deltas[self.deltas.len() - 1]
@@ -190,19 +187,22 @@ impl Renormalised {
         let layers = ensemble.layers().zip(gradient.layers()).enumerate().rev();
         for (depth, ((weight, _), (weight_gradient, bias_gradient))) in layers {
             let (norm, delta) = (&self.norms[depth], &self.deltas[depth]);
-            let normal = norm.normal.f_narrow(1, 0, self.learning)?;
-            let _ = normal.f_transpose(1, 2)?.f_bmm_out(weight_gradient, delta)?;
+            let first = |tensor: &Tensor| tensor.f_narrow(1, 0, delta.size()[1]);
+            let normal = first(&norm.normal)?.f_transpose(1, 2)?;
+            let _ = normal.f_bmm_out(weight_gradient, delta)?;
             let _ = delta.f_sum_intlist_out(bias_gradient, 1, true, Kind::Float)?;
             if depth == 0 {
                 continue;
             }
             let mut below = self.deltas[depth - 1].shallow_clone();
-            let _ = delta.f_bmm_out(&below, &weight.f_transpose(1, 2)?)?;
+            if depth + 1 == self.deltas.len() {
+                let _ = below.f_zero_()?;
+            }
+            let _ = delta.f_bmm_out(&first(&below)?, &weight.f_transpose(1, 2)?)?;
             norm.back(&mut below)?;
-            let raw = norm.raw.f_narrow(1, 0, self.learning)?;
             let _ = match self.activation {
-                Activation::Relu => raw.f_threshold_backward_grad_input(&below, &below, 0.0)?,
-                Activation::Tanh => Tensor::f_tanh_backward_grad_input(&below, &below, &raw)?,
+                Activation::Relu => norm.raw.f_threshold_backward_grad_input(&below, &below, 0.0)?,
+                Activation::Tanh => Tensor::f_tanh_backward_grad_input(&below, &below, &norm.raw)?,
             };
         }
         Ok(())
@@ -265,7 +265,7 @@ mod tests {
 
     const MEMBERS: i64 = 2;
     const ROWS: usize = 24;
-    const LEARNING: usize = 10;
+    const JUDGED: usize = 10;
 
     struct Case {
         ensemble: Ensemble,
@@ -277,7 +277,7 @@ mod tests {
         device::set_threads(1);
         let shape = shape(5, &[9, 7], 3, activation);
         let ensemble = Ensemble::initial(&shape, &streams(&[0, 1]), Device::Cpu).unwrap();
-        let passes = Renormalised::new(&ensemble, ROWS, LEARNING).unwrap();
+        let passes = Renormalised::new(&ensemble, ROWS, JUDGED).unwrap();
         let input = normal(3, &[MEMBERS, ROWS as i64, 5]) * 3.0 + normal(4, &[1, 1, 5]);
         passes.input().shallow_clone().copy_(&input);
         Case { ensemble, passes }
@@ -290,7 +290,7 @@ mod tests {
         passes.load(&statistics, WARM_UP).unwrap();
     }
 
-    /// Algorithm 1 as it is written, recorded by LibTorch. Of the samples that do not learn nothing is recorded.
+    /// Algorithm 1 as it is written, recorded by LibTorch.
     fn recorded(case: &Case, corrected: bool) -> (Tensor, Vec<[Tensor; 2]>) {
         let leaf = |tensor: &Tensor| tensor.copy().set_requires_grad(true);
         let leaves: Vec<[Tensor; 2]> = case
@@ -300,13 +300,9 @@ mod tests {
             .collect();
         let mut values = case.passes.input().copy();
         for (depth, ([weight, bias], norm)) in leaves.iter().zip(&case.passes.norms).enumerate() {
-            let others = values
-                .narrow(1, LEARNING as i64, (ROWS - LEARNING) as i64)
-                .detach();
-            let all = Tensor::cat(&[values.narrow(1, 0, LEARNING as i64), others], 1);
-            let mean = all.mean_dim(1, true, None);
-            let deviation = (all.var_dim(1, false, true) + EPSILON).sqrt();
-            values = (&all - &mean) / &deviation;
+            let mean = values.mean_dim(1, true, None);
+            let deviation = (values.var_dim(1, false, true) + EPSILON).sqrt();
+            values = (&values - &mean) / &deviation;
             if corrected {
                 let running = (&norm.running_variance + EPSILON).sqrt();
                 let factor = (&deviation / &running).clamp(1.0 / 3.0, 3.0).detach();
@@ -343,10 +339,8 @@ mod tests {
                     warm(&mut case.passes);
                 }
                 let (output, leaves) = recorded(&case, corrected);
-                let slope = normal(6, &[MEMBERS, LEARNING as i64, 3]);
-                (output.narrow(1, 0, LEARNING as i64) * &slope)
-                    .sum(None)
-                    .backward();
+                let slope = normal(6, &[MEMBERS, JUDGED as i64, 3]);
+                (output.narrow(1, 0, JUDGED as i64) * &slope).sum(None).backward();
                 let mut gradient = case.ensemble.gradient().unwrap();
                 case.passes.run(&case.ensemble).unwrap();
                 assert!(close(case.passes.output(), &output.detach()));

@@ -1,19 +1,18 @@
 use provenir_nn::{Adam, AdamSettings, Backward, Ensemble, Forward, Gradient, NnError, Shape};
-use provenir_policy::{About, ActionMap, Activation, Layer, Policy, Squash};
+use provenir_policy::{About, ActionMap, Activation, Layer, Policy};
 use provenir_random::Stream;
 use tch::{Device, Kind, Tensor};
 
+use super::spread::{Gaussian, Spread};
 use super::{LearnerSettings, NORMALISED_BETA1, Saved, normal, unreadable};
 use crate::bytes::Coded;
 
-/// Bounds of the logarithm of the deviation, as in the paper's code.
-const LOG_STD: (f64, f64) = (-20.0, 2.0);
-
-/// A Gaussian policy squashed by tanh: the network gives mean and logarithm of the deviation of every action.
+/// A Gaussian policy squashed by tanh.
 pub(super) struct Actor {
     action: usize,
     pub(super) ensemble: Ensemble,
     pub(super) gradient: Gradient,
+    pub(super) spread: Spread,
     adam: Adam,
     forward: Forward,
     backward: Backward,
@@ -29,10 +28,7 @@ pub(super) struct Sample {
     pub(super) log_probability: Tensor,
     /// Standard normal, `[B, A]`.
     noise: Tensor,
-    /// Deviations, `[B, A]`.
-    deviation: Tensor,
-    /// 1 where the deviation is within its bounds, else 0; `[B, A]`.
-    free: Tensor,
+    gaussian: Gaussian,
 }
 
 impl Actor {
@@ -46,7 +42,11 @@ impl Actor {
         let shape = Shape {
             inputs: observation,
             hidden: settings.hidden.clone(),
-            outputs: 2 * action,
+            outputs: if settings.gsde.is_some() {
+                action
+            } else {
+                2 * action
+            },
             activation: Activation::Relu,
         };
         let ensemble = Ensemble::initial(&shape, &[stream.child("actor", 0)], device)?;
@@ -55,8 +55,10 @@ impl Actor {
         if settings.normalised_critics {
             adam.beta1 = NORMALISED_BETA1;
         }
+        let width = settings.hidden.last().copied().unwrap_or(observation);
         Ok(Self {
             action,
+            spread: Spread::new(settings.gsde, width, action, adam, device)?,
             adam: Adam::new(&ensemble, &gradient, adam)?,
             forward: Forward::new(&ensemble, settings.batch)?,
             backward: Backward::new(&ensemble, settings.batch)?,
@@ -71,15 +73,10 @@ impl Actor {
     pub(super) fn sample(&mut self, observations: &Tensor, noise: Stream) -> Result<Sample, NnError> {
         self.forward.input().f_get(0)?.f_copy_(observations)?;
         self.forward.run(&self.ensemble)?;
-        let output = self.forward.output().f_get(0)?;
-        let (rows, action) = (output.size()[0], self.action as i64);
-        let mean = output.f_narrow(1, 0, action)?;
-        let raw = output.f_narrow(1, action, action)?;
-        let log_deviation = raw.f_clamp(LOG_STD.0, LOG_STD.1)?;
-        let free = raw.f_eq_tensor(&log_deviation)?.f_to_kind(Kind::Float)?;
-        let deviation = log_deviation.f_exp()?;
-        let noise = normal(noise, [rows, action], output.device())?;
-        let before = mean.f_addcmul(&deviation, &noise)?;
+        let gaussian = self.spread.gaussian(&self.forward, self.action)?;
+        let shape = [observations.size()[0], self.action as i64];
+        let noise = normal(noise, shape, observations.device())?;
+        let before = gaussian.mean.f_addcmul(&gaussian.deviation, &noise)?;
         let actions = before.f_tanh()?;
         // log N(u) − log(1 − tanh²u), the latter as 2 (log 2 − u − softplus(−2u)), which does not cancel.
         let squashing = before
@@ -92,7 +89,7 @@ impl Actor {
         let log_probability = noise
             .f_square()?
             .f_mul_scalar(-0.5)?
-            .f_sub(&log_deviation)?
+            .f_sub(&gaussian.log_deviation)?
             .f_add_scalar(-half_log_tau)?
             .f_add(&squashing)?
             .f_sum_dim_intlist(1, true, Kind::Float)?;
@@ -100,8 +97,7 @@ impl Actor {
             actions,
             log_probability,
             noise,
-            deviation,
-            free,
+            gaussian,
         })
     }
 
@@ -116,7 +112,7 @@ impl Actor {
     ) -> Result<(), NnError> {
         self.differentiate(sample, slope, temperature)?;
         let _ = self.adam.step(&[rate], None)?;
-        Ok(())
+        self.spread.step(rate)
     }
 
     pub(super) fn differentiate(
@@ -128,8 +124,7 @@ impl Actor {
         let Sample {
             actions,
             noise,
-            deviation,
-            free,
+            gaussian,
             ..
         } = sample;
         let rows = actions.size()[0] as f64;
@@ -141,16 +136,21 @@ impl Actor {
             .f_div_scalar(rows)?;
         // u moves with the noise by the deviation, whose logarithm log π also counts itself.
         let by_log_deviation = by_mean
-            .f_mul(deviation)?
+            .f_mul(&gaussian.deviation)?
             .f_mul(noise)?
-            .f_add_scalar(-temperature / rows)?
-            .f_mul(free)?;
-        let delta = self.backward.output().f_get(0)?;
-        let action = self.action as i64;
-        delta.f_narrow(1, 0, action)?.f_copy_(&by_mean)?;
-        delta.f_narrow(1, action, action)?.f_copy_(&by_log_deviation)?;
-        self.backward
-            .run(&self.ensemble, &self.forward, &mut self.gradient)
+            .f_add_scalar(-temperature / rows)?;
+        let by_features = self.spread.differentiate(
+            gaussian,
+            &self.forward,
+            (&by_mean, &by_log_deviation),
+            &mut self.backward.output().f_get(0)?,
+        )?;
+        self.backward.run_with(
+            &self.ensemble,
+            &self.forward,
+            by_features.as_ref(),
+            &mut self.gradient,
+        )
     }
 
     /// Draws an action for every row of observations, without touching what [`Actor::sample`] left.
@@ -158,7 +158,7 @@ impl Actor {
         &mut self,
         observations: &[f32],
         actions: &mut [f32],
-        mut noise: Stream,
+        noise: Stream,
     ) -> Result<(), NnError> {
         let rows = actions.len() / self.action;
         let forward = match &mut self.explorer {
@@ -170,21 +170,14 @@ impl Actor {
             .shallow_clone()
             .f_copy_(&Tensor::f_from_slice(observations)?.f_view(input.size().as_slice())?)?;
         forward.run(&self.ensemble)?;
-        let mut output = vec![0.0_f32; rows * 2 * self.action];
-        let count = output.len();
-        forward.output().f_copy_data(&mut output, count)?;
-        let given = output.chunks_exact(2 * self.action);
-        for (chosen, given) in actions.chunks_exact_mut(self.action).zip(given) {
-            let (means, logarithms) = given.split_at(self.action);
-            for ((action, mean), logarithm) in chosen.iter_mut().zip(means).zip(logarithms) {
-                let deviation = libm::exp(f64::from(*logarithm).clamp(LOG_STD.0, LOG_STD.1));
-                *action = libm::tanh(f64::from(*mean) + deviation * noise.normal()) as f32;
-            }
+        let drawn = self.spread.draw(forward, self.action, noise)?;
+        for (action, drawn) in actions.iter_mut().zip(drawn) {
+            *action = libm::tanh(drawn) as f32;
         }
         Ok(())
     }
 
-    /// tanh of the means.
+    /// The policy without its noise.
     pub(super) fn policy(&self, about: About) -> Result<Policy, NnError> {
         let mut layers = self.ensemble.member(0)?;
         if let Some(last) = layers.pop() {
@@ -197,7 +190,7 @@ impl Actor {
             )?);
         }
         let map = ActionMap {
-            squash: Squash::Tanh,
+            squash: self.spread.squash(),
             low: vec![-1.0; self.action],
             high: vec![1.0; self.action],
         };
@@ -205,21 +198,17 @@ impl Actor {
     }
 
     pub(super) fn save(&self) -> Result<Vec<u8>, NnError> {
-        let (mean, square, steps) = self.adam.save()?;
-        let saved = Saved {
-            networks: self.ensemble.save()?,
-            mean,
-            square,
-            steps,
-        };
         let mut bytes = Vec::new();
-        saved.write(&mut bytes);
+        Saved::of(&self.ensemble, &self.adam)?.write(&mut bytes);
+        if let Some(saved) = self.spread.save()? {
+            saved.write(&mut bytes);
+        }
         Ok(bytes)
     }
 
     pub(super) fn load(&mut self, mut bytes: &[u8]) -> Result<(), NnError> {
         let saved = Saved::read(&mut bytes).ok_or_else(|| unreadable("an actor"))?;
-        self.ensemble.load(&saved.networks)?;
-        self.adam.load(&saved.mean, &saved.square, saved.steps)
+        saved.load(&mut self.ensemble, &mut self.adam)?;
+        self.spread.load(Saved::read(&mut bytes).as_ref())
     }
 }

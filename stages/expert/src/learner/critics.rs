@@ -3,7 +3,7 @@ use provenir_policy::Activation;
 use provenir_random::Stream;
 use tch::{Device, Kind, Tensor};
 
-use super::{LearnerSettings, NORMALISED_BETA1, Saved, unreadable};
+use super::{LearnerSettings, NORMALISED_BETA1, Saved, host, unreadable};
 use crate::bytes::{Coded, coded};
 
 /// How many critics.
@@ -261,19 +261,13 @@ impl Critics {
     }
 
     pub(super) fn save(&self) -> Result<Vec<u8>, NnError> {
-        let (mean, square, steps) = self.adam.save()?;
         let next = match &self.next {
             Next::Slow { networks, .. } => networks.save()?,
             // There was a pass for every step of Adam.
             Next::Joint { passes, .. } => passes.save()?.0,
         };
         let state = State {
-            critics: Saved {
-                networks: self.ensemble.save()?,
-                mean,
-                square,
-                steps,
-            },
+            critics: Saved::of(&self.ensemble, &self.adam)?,
             next,
         };
         let mut bytes = Vec::new();
@@ -283,8 +277,7 @@ impl Critics {
 
     pub(super) fn load(&mut self, mut bytes: &[u8]) -> Result<(), NnError> {
         let State { critics, next } = State::read(&mut bytes).ok_or_else(|| unreadable("critics"))?;
-        self.ensemble.load(&critics.networks)?;
-        self.adam.load(&critics.mean, &critics.square, critics.steps)?;
+        critics.load(&mut self.ensemble, &mut self.adam)?;
         match &mut self.next {
             Next::Slow { networks, .. } => networks.load(&next),
             Next::Joint { passes, .. } => passes.load(&next, critics.steps),
@@ -348,12 +341,4 @@ fn quantile_huber(said: &Tensor, targets: &Tensor, levels: &[f32]) -> Result<(f6
         loss / pairs,
         Tensor::f_from_slice(&deltas)?.f_view(shape.as_slice())?,
     ))
-}
-
-/// The values of a tensor.
-fn host(tensor: &Tensor) -> Result<Vec<f32>, NnError> {
-    let mut values = vec![0.0; tensor.numel()];
-    let count = values.len();
-    tensor.f_contiguous()?.f_copy_data(&mut values, count)?;
-    Ok(values)
 }

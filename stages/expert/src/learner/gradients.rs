@@ -1,6 +1,7 @@
 //! Gradients against LibTorch's own, and losses against their definitions.
 
 use super::critics::Next;
+use super::spread::Spread;
 use super::*;
 
 const OBSERVATION: usize = 5;
@@ -12,6 +13,7 @@ fn settings(value: Value) -> LearnerSettings {
         hidden: vec![11, 7],
         value,
         normalised_critics: false,
+        gsde: None,
         learning_rate: 1e-3,
         batch: ROWS as usize,
         tau: 0.1,
@@ -81,17 +83,24 @@ fn assert_same_gradient(
 
 const VALUES: [Value; 2] = [Value::Mean, Value::Quantiles { count: 5, dropped: 2 }];
 
-/// log N(u; mean, deviation) − log(1 − tanh²u), and tanh u.
+/// log N(u; mean, deviation) − log(1 − tanh²u), and tanh u; of what a network with a head for the deviations gives.
 fn squashed(output: &Tensor, noise: &Tensor) -> (Tensor, Tensor) {
     let mean = output.narrow(1, 0, ACTION as i64);
     let logarithm = output.narrow(1, ACTION as i64, ACTION as i64).clamp(-20.0, 2.0);
-    let before = &mean + logarithm.exp() * noise;
+    density(&mean, &logarithm.exp(), noise)
+}
+
+/// In double precision, since log(1 − tanh²u) cancels.
+fn density(mean: &Tensor, deviation: &Tensor, noise: &Tensor) -> (Tensor, Tensor) {
+    let [mean, deviation, noise] = [mean, deviation, noise].map(|tensor| tensor.to_kind(Kind::Double));
+    let before = &mean + &deviation * noise;
     let action = before.tanh();
-    let density = -(((&before - &mean) / logarithm.exp()).square() / 2.0)
-        - &logarithm
+    let normal = -(((&before - &mean) / &deviation).square() / 2.0)
+        - deviation.log()
         - 0.5 * (2.0 * std::f64::consts::PI).ln();
     let squashing: Tensor = (action.square() * -1.0 + 1.0).log();
-    ((density - squashing).sum_dim_intlist(1, true, None), action)
+    let log_probability = (normal - squashing).sum_dim_intlist(1, true, None);
+    (log_probability.to_kind(Kind::Float), action.to_kind(Kind::Float))
 }
 
 /// What a batch consists of.
@@ -177,21 +186,18 @@ fn the_critics_descend_along_their_loss() {
     }
 }
 
-/// A network whose layers see inputs normalised over now and next; what is next is not recorded.
+/// A network whose layers see inputs normalised over now and next.
 fn normalised(leaves: &[(Tensor, Tensor)], now: &Tensor, next: &Tensor) -> (Tensor, Tensor) {
-    let (mut now, mut next) = (now.shallow_clone(), next.shallow_clone());
+    let mut values = Tensor::cat(&[now, next], 0);
     for (depth, (weight, bias)) in leaves.iter().enumerate() {
-        let all = Tensor::cat(&[&now, &next], 0);
-        let mean = all.mean_dim(0, true, None);
-        let deviation = (all.var_dim(0, false, true) + 1e-3).sqrt();
-        now = ((now - &mean) / &deviation).matmul(&weight.tr()) + bias;
-        next = ((next - &mean) / &deviation).matmul(&weight.tr()) + bias;
+        let deviation = (values.var_dim(0, false, true) + 1e-3).sqrt();
+        values = (&values - values.mean_dim(0, true, None)) / deviation;
+        values = values.matmul(&weight.tr()) + bias;
         if depth + 1 < leaves.len() {
-            (now, next) = (now.relu(), next.relu());
+            values = values.relu();
         }
-        next = next.detach();
     }
-    (now, next)
+    (values.narrow(0, 0, ROWS), values.narrow(0, ROWS, ROWS).detach())
 }
 
 #[test]
@@ -254,6 +260,110 @@ fn the_policy_descends_along_its_loss() {
         } = &mut actor;
         assert_same_gradient(ensemble, gradient, &[own]);
     }
+}
+
+/// An actor with gSDE that is far from its start, and its logarithms as a leaf.
+fn state_dependent() -> (Actor, Tensor) {
+    let settings = LearnerSettings {
+        gsde: Some(-0.5),
+        ..settings(Value::Mean)
+    };
+    let stream = Stream::new(3, "policy");
+    let mut actor = Actor::new(&settings, OBSERVATION, ACTION, &stream, Device::Cpu).unwrap();
+    // Means on both sides of their bounds.
+    let larger: Vec<f32> = actor
+        .ensemble
+        .save()
+        .unwrap()
+        .iter()
+        .map(|value| 4.0 * value)
+        .collect();
+    actor.ensemble.load(&larger).unwrap();
+    let logarithms = normal(Stream::new(1, "logarithms"), [7, ACTION as i64], Device::Cpu).unwrap();
+    let leaf = (logarithms * 0.3 - 0.5).set_requires_grad(true);
+    let Spread::StateDependent(functions) = &mut actor.spread else {
+        panic!("gSDE was asked for")
+    };
+    for (weight, _) in functions.logarithms.layers() {
+        weight.get(0).copy_(&leaf.detach());
+    }
+    (actor, leaf)
+}
+
+/// What goes into a network's last layer, and its clamped output.
+fn features(leaves: &[(Tensor, Tensor)], input: &Tensor) -> (Tensor, Tensor) {
+    let (last, below) = leaves.split_last().unwrap();
+    let features = network(below, input).relu();
+    let output = network(std::slice::from_ref(last), &features);
+    assert!(output.abs().max().double_value(&[]) > 2.0 && output.abs().min().double_value(&[]) < 2.0);
+    (features, output.clamp(-2.0, 2.0))
+}
+
+#[test]
+fn a_policy_with_gsde_descends_along_its_loss() {
+    let (mut actor, logarithms) = state_dependent();
+    let own = leaves(&actor.ensemble, 0);
+    let (observations, noise) = (tensor("observations", OBSERVATION), tensor("noise", ACTION));
+    let slope = tensor("slope", ACTION);
+    let (features, mean) = features(&own, &observations);
+    let deviation = (features.square().matmul(&(&logarithms * 2.0).exp()) + 1e-6).sqrt();
+    let (log_probability, actions) = density(&mean, &deviation, &noise);
+    let loss = (log_probability * 0.3 - (&actions * &slope).sum_dim_intlist(1, true, None)).mean(None);
+    loss.backward();
+
+    let sample = actor.sample(&observations, Stream::new(1, "noise")).unwrap();
+    assert!(difference(&sample.actions, &actions) < 1e-6);
+    actor.differentiate(&sample, &slope, 0.3).unwrap();
+    let Spread::StateDependent(functions) = &actor.spread else {
+        panic!("gSDE was asked for")
+    };
+    for (weight, bias) in functions.gradient.layers() {
+        let scale = logarithms.grad().abs().max().double_value(&[]);
+        let difference = difference(&weight.get(0), &logarithms.grad());
+        assert!(
+            scale > 1e-3 && difference < 2e-5 * scale,
+            "{difference} of {scale}"
+        );
+        assert!(bias.abs().max().double_value(&[]) == 0.0);
+    }
+    let Actor {
+        ensemble, gradient, ..
+    } = &mut actor;
+    assert_same_gradient(ensemble, gradient, &[own]);
+}
+
+#[test]
+fn exploration_with_gsde_deviates_by_functions_of_the_state() {
+    let (mut actor, logarithms) = state_dependent();
+    let own = leaves(&actor.ensemble, 0);
+    let (first, second) = (tensor("observations", OBSERVATION), tensor("others", OBSERVATION));
+    let mut explore = |observations: &Tensor, draw: u64| {
+        let values = Vec::<f32>::try_from(observations.view(-1)).unwrap();
+        let mut actions = vec![0.0; ROWS as usize * ACTION];
+        let noise = Stream::new(9, "noise").child("draw", draw);
+        actor.explore(&values, &mut actions, noise).unwrap();
+        Tensor::from_slice(&actions).view([ROWS, ACTION as i64])
+    };
+    // The functions that a stream stands for: weights row by row.
+    let functions = |draw: u64| {
+        let noise = Stream::new(9, "noise").child("draw", draw);
+        let weights = normal(noise, [ROWS * 7, ACTION as i64], Device::Cpu).unwrap();
+        weights.view([ROWS, 7, ACTION as i64]) * logarithms.exp()
+    };
+    for (observations, draw) in [(&first, 0), (&second, 0), (&first, 1), (&first, 0)] {
+        let (features, mean) = features(&own, observations);
+        let deviation = features.unsqueeze(1).matmul(&functions(draw)).squeeze_dim(1);
+        let expected = (mean + deviation).tanh();
+        assert!(difference(&explore(observations, draw), &expected.detach()) < 1e-5);
+    }
+
+    let mut actions = vec![0.0; ROWS as usize * ACTION];
+    let values = Vec::<f32>::try_from(first.view(-1)).unwrap();
+    let policy = actor.policy(About::default()).unwrap();
+    policy.actor().act(&values, &mut actions);
+    let actions = Tensor::from_slice(&actions).view([ROWS, ACTION as i64]);
+    let (_, mean) = features(&own, &first);
+    assert!(difference(&actions, &mean.tanh().detach()) < 1e-6);
 }
 
 #[test]

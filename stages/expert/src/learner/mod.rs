@@ -2,6 +2,7 @@
 //! 2020): what is learnt from a batch of transitions.
 //!
 //! * `actor`: the Gaussian policy squashed by tanh; its actions, their log-probabilities, and the way back through both.
+//! * `spread`: how far its actions spread about their means, by a head of the network or by gSDE.
 //! * `critics`: two networks that value actions, what they should have said, and the gradient of what they got wrong.
 //! * `temperature`: the weight of the entropy.
 //!
@@ -13,9 +14,10 @@ mod actor;
 mod critics;
 #[cfg(test)]
 mod gradients;
+mod spread;
 mod temperature;
 
-use provenir_nn::NnError;
+use provenir_nn::{Adam, Ensemble, NnError};
 use provenir_policy::{About, Policy};
 use provenir_random::Stream;
 use tch::{Device, Kind, Tensor};
@@ -35,6 +37,8 @@ pub struct LearnerSettings {
     pub value: Value,
     /// Whether critics are normalised and value what comes next themselves, without slow copies.
     pub normalised_critics: bool,
+    /// Where the policy's deviations depend on the state (gSDE, Raffin et al. 2021), their logarithm at the start.
+    pub gsde: Option<f64>,
     /// Adam's step size at the start.
     pub learning_rate: f64,
     /// Transitions a batch.
@@ -178,7 +182,8 @@ impl Learner {
         })
     }
 
-    /// An action for every row of observations, drawn from the policy with noise of this stream.
+    /// An action for every row of observations, drawn from the policy with noise of this stream. With gSDE the stream stands
+    /// for a function of the state for every row: give the same one for as long as the functions are to stay.
     pub fn explore(
         &mut self,
         observations: &[f32],
@@ -225,6 +230,14 @@ fn unreadable(what: &'static str) -> NnError {
     }
 }
 
+/// The values of a tensor.
+fn host(tensor: &Tensor) -> Result<Vec<f32>, NnError> {
+    let mut values = vec![0.0; tensor.numel()];
+    let count = values.len();
+    tensor.f_contiguous()?.f_copy_data(&mut values, count)?;
+    Ok(values)
+}
+
 /// The mean of all values.
 fn mean(tensor: &Tensor) -> Result<f64, NnError> {
     Ok(tensor.f_mean(Kind::Float)?.f_double_value(&[])?)
@@ -238,7 +251,7 @@ fn normal(mut stream: Stream, shape: [i64; 2], device: Device) -> Result<Tensor,
         .f_to_device(device)?)
 }
 
-/// A network's weights, and how far Adam has come.
+/// Networks, and how far Adam has come with them.
 struct Saved {
     networks: Vec<f32>,
     mean: Vec<f32>,
@@ -247,3 +260,20 @@ struct Saved {
 }
 
 coded! { Saved { networks, mean, square, steps } }
+
+impl Saved {
+    fn of(ensemble: &Ensemble, adam: &Adam) -> Result<Self, NnError> {
+        let (mean, square, steps) = adam.save()?;
+        Ok(Self {
+            networks: ensemble.save()?,
+            mean,
+            square,
+            steps,
+        })
+    }
+
+    fn load(&self, ensemble: &mut Ensemble, adam: &mut Adam) -> Result<(), NnError> {
+        ensemble.load(&self.networks)?;
+        adam.load(&self.mean, &self.square, self.steps)
+    }
+}

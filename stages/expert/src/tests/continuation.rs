@@ -38,10 +38,11 @@ fn end(folder: &Folder, parameters: &ExpertParameters) -> (Outputs, Listener) {
 /// All that a training can be: with a buffer that is soon full, with everything that has a state.
 fn variants() -> Vec<ExpertParameters> {
     vec![
-        parameters!({ "buffer": 170 }),
+        parameters!({ "buffer": 170, "evaluate_every": 100, "candidates": 3, "candidate_episodes": 3 }),
         parameters!({ "algorithm": "tqc", "schedule": "linear", "decay_from": 0.3, "policy_delay": 2, "keep": "last" }),
         parameters!({ "time_feature": true, "environments": 7, "steps_per_update": 4, "temperature": 0.1 }),
         parameters!({ "algorithm": "tqc", "normalised_critics": true, "policy_delay": 3 }),
+        parameters!({ "gsde": { "enabled": true, "resample": 5 } }),
     ]
 }
 
