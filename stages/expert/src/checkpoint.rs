@@ -5,9 +5,8 @@
 //! between the two is of no effect: the next attempt writes over it.
 
 use provenir_api::Digest;
-use provenir_execution::{Context, Failure};
+use provenir_execution::{Coded, Context, Failure, coded};
 
-use crate::bytes::{Coded, coded};
 use crate::journal::Journal;
 use crate::replay::Replay;
 use crate::sampler::{LaneState, SamplerState};
@@ -153,21 +152,11 @@ pub(crate) fn discard(context: &Context<'_>) -> Result<(), Failure> {
 }
 
 fn encode(state: &State) -> Vec<u8> {
-    let mut bytes = MARK.to_vec();
-    state.write(&mut bytes);
-    let digest = Digest::of(&bytes);
-    bytes.extend_from_slice(digest.bytes());
-    bytes
+    provenir_execution::encode(MARK, state)
 }
 
 fn decode(bytes: &[u8]) -> Option<State> {
-    let (body, digest) = bytes.split_at_checked(bytes.len().checked_sub(size_of::<Digest>())?)?;
-    if Digest::of(body).bytes() != digest {
-        return None;
-    }
-    let mut rest = body.strip_prefix(MARK)?;
-    let state = State::read(&mut rest)?;
-    rest.is_empty().then_some(state)
+    provenir_execution::decode(MARK, bytes)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-use crate::bytes::coded;
 use crate::sampler::Ended;
+use provenir_execution::coded;
 
 /// What was noted, evaluation by evaluation, and what waits for the next one.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -15,7 +15,6 @@
     reason = "LibTorch counts in i64, and no tensor has 2^63 of anything"
 )]
 
-mod bytes;
 mod checkpoint;
 mod evaluation;
 mod execution;

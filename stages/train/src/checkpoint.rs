@@ -1,7 +1,6 @@
-//! A training as bytes: a mark, the fields of [`State`] in a fixed order, little-endian, every sequence after its length,
-//! and the BLAKE3 of all that.
+//! A training as a checkpoint.
 
-use provenir_api::Digest;
+use provenir_execution::coded;
 
 use crate::learner::LearnerState;
 use crate::method::Counts;
@@ -13,140 +12,27 @@ const MARK: &[u8; 16] = b"provenir train 1";
 /// The name of the checkpoint within its cell's.
 pub(crate) const NAME: &str = "training";
 
-trait Number: Copy {
-    const SIZE: usize;
-    fn write(self, bytes: &mut Vec<u8>);
-    fn read(bytes: &[u8]) -> Option<Self>;
+coded! {
+    State { epochs, journal, counts, learners, kept }
+    Journal { loss, norm, median, validation, rate, seconds }
+    Counts { drawn, selected }
+    LearnerState { networks, mean, square, steps }
 }
-
-macro_rules! numbers {
-    ($($number:ty),*) => {$(
-        impl Number for $number {
-            const SIZE: usize = size_of::<Self>();
-
-            fn write(self, bytes: &mut Vec<u8>) {
-                bytes.extend_from_slice(&self.to_le_bytes());
-            }
-
-            fn read(bytes: &[u8]) -> Option<Self> {
-                Some(Self::from_le_bytes(bytes.try_into().ok()?))
-            }
-        }
-    )*};
-}
-
-numbers!(f32, f64, u64);
 
 /// The bytes of a training.
 pub(crate) fn encode(state: &State) -> Vec<u8> {
-    fn sequence<T: Number>(bytes: &mut Vec<u8>, values: &[T]) {
-        (values.len() as u64).write(bytes);
-        for value in values {
-            value.write(bytes);
-        }
-    }
-
-    let mut bytes = MARK.to_vec();
-    let State {
-        epochs,
-        journal,
-        counts,
-        learners,
-        kept,
-    } = state;
-    epochs.write(&mut bytes);
-    let Journal {
-        loss,
-        norm,
-        median,
-        validation,
-        rate,
-        seconds,
-    } = journal;
-    for column in [loss, norm, median, validation, rate, seconds] {
-        sequence(&mut bytes, column);
-    }
-    sequence(&mut bytes, &counts.drawn);
-    sequence(&mut bytes, &counts.selected);
-    (learners.len() as u64).write(&mut bytes);
-    for learner in learners {
-        sequence(&mut bytes, &learner.networks);
-        sequence(&mut bytes, &learner.mean);
-        sequence(&mut bytes, &learner.square);
-        learner.steps.write(&mut bytes);
-    }
-    (kept.len() as u64).write(&mut bytes);
-    for (epoch, networks) in kept {
-        epoch.write(&mut bytes);
-        sequence(&mut bytes, networks);
-    }
-    let digest = Digest::of(&bytes);
-    bytes.extend_from_slice(digest.bytes());
-    bytes
+    provenir_execution::encode(MARK, state)
 }
 
 /// The training that these bytes are of; nothing where they are damaged or of another format.
 pub(crate) fn decode(bytes: &[u8]) -> Option<State> {
-    let (body, digest) = bytes.split_at_checked(bytes.len().checked_sub(size_of::<Digest>())?)?;
-    if Digest::of(body).bytes() != digest {
-        return None;
-    }
-    let mut reader = Reader(body.strip_prefix(MARK)?);
-    let state = State {
-        epochs: reader.number()?,
-        journal: Journal {
-            loss: reader.sequence()?,
-            norm: reader.sequence()?,
-            median: reader.sequence()?,
-            validation: reader.sequence()?,
-            rate: reader.sequence()?,
-            seconds: reader.sequence()?,
-        },
-        counts: Counts {
-            drawn: reader.sequence()?,
-            selected: reader.sequence()?,
-        },
-        learners: reader.several(|reader| {
-            Some(LearnerState {
-                networks: reader.sequence()?,
-                mean: reader.sequence()?,
-                square: reader.sequence()?,
-                steps: reader.number()?,
-            })
-        })?,
-        kept: reader.several(|reader| Some((reader.number()?, reader.sequence()?)))?,
-    };
-    reader.0.is_empty().then_some(state)
-}
-
-struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    fn number<T: Number>(&mut self) -> Option<T> {
-        let (number, rest) = self.0.split_at_checked(T::SIZE)?;
-        self.0 = rest;
-        T::read(number)
-    }
-
-    fn sequence<T: Number>(&mut self) -> Option<Vec<T>> {
-        let length = usize::try_from(self.number::<u64>()?)
-            .ok()?
-            .checked_mul(T::SIZE)?;
-        let (values, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        values.chunks_exact(T::SIZE).map(T::read).collect()
-    }
-
-    /// What is read takes at least a byte each, so that a false count ends with the bytes.
-    fn several<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        let count = self.number::<u64>()?;
-        (0..count).map(|_| read(self)).collect()
-    }
+    provenir_execution::decode(MARK, bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use provenir_api::Digest;
 
     use super::*;
 

@@ -5,7 +5,7 @@ use tch::{Device, Kind, Tensor};
 
 use super::spread::{Gaussian, Spread};
 use super::{LearnerSettings, NORMALISED_BETA1, Saved, normal, unreadable};
-use crate::bytes::Coded;
+use provenir_execution::Coded;
 
 /// A Gaussian policy squashed by tanh.
 pub(super) struct Actor {

@@ -4,7 +4,7 @@ use provenir_random::Stream;
 use tch::{Device, Kind, Tensor};
 
 use super::{LearnerSettings, NORMALISED_BETA1, Saved, host, unreadable};
-use crate::bytes::{Coded, coded};
+use provenir_execution::{Coded, coded};
 
 /// How many critics.
 const COUNT: usize = 2;

@@ -22,10 +22,10 @@ use provenir_policy::{About, Policy};
 use provenir_random::Stream;
 use tch::{Device, Kind, Tensor};
 
-use crate::bytes::{Coded, coded};
 use actor::Actor;
 pub use critics::Value;
 use critics::{Critics, Transitions};
+use provenir_execution::{Coded, coded};
 use temperature::Temperature;
 
 /// What and how to learn.

@@ -1,4 +1,4 @@
-use crate::bytes::coded;
+use provenir_execution::coded;
 
 /// The weight of the policy's entropy: fixed, or learned so that the entropy approaches minus the number of actions.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,9 @@
-//! Values as bytes: little-endian numbers, sequences after their length, structures field by field.
+//! Values as bytes, for checkpoints: little-endian numbers, sequences after their length, structures field by field.
+
+use provenir_api::Digest;
 
 /// What can be written as bytes and read again.
-pub(crate) trait Coded: Sized {
+pub trait Coded: Sized {
     /// Adds itself.
     fn write(&self, bytes: &mut Vec<u8>);
     /// Takes one from the front; nothing where there is none.
@@ -53,6 +55,17 @@ impl<T: Coded> Coded for Vec<T> {
     }
 }
 
+impl<T: Coded, U: Coded> Coded for (T, U) {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        self.0.write(bytes);
+        self.1.write(bytes);
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        Some((T::read(bytes)?, U::read(bytes)?))
+    }
+}
+
 impl<T: Coded> Coded for Option<T> {
     fn write(&self, bytes: &mut Vec<u8>) {
         u8::from(self.is_some()).write(bytes);
@@ -70,19 +83,39 @@ impl<T: Coded> Coded for Option<T> {
     }
 }
 
-/// Writes and reads the fields of a structure in this order.
+/// A value as a whole checkpoint: `mark`, which changes whenever the format does, the value, and the BLAKE3 of both.
+pub fn encode(mark: &[u8], value: &impl Coded) -> Vec<u8> {
+    let mut bytes = mark.to_vec();
+    value.write(&mut bytes);
+    let digest = Digest::of(&bytes);
+    bytes.extend_from_slice(digest.bytes());
+    bytes
+}
+
+/// What [`encode`] made bytes of; nothing where they are damaged or of another format.
+pub fn decode<T: Coded>(mark: &[u8], bytes: &[u8]) -> Option<T> {
+    let (body, digest) = bytes.split_at_checked(bytes.len().checked_sub(size_of::<Digest>())?)?;
+    if Digest::of(body).bytes() != digest {
+        return None;
+    }
+    let mut rest = body.strip_prefix(mark)?;
+    let value = T::read(&mut rest)?;
+    rest.is_empty().then_some(value)
+}
+
+/// Implements [`Coded`] for structures: their fields in this order.
+#[macro_export]
 macro_rules! coded {
     ($($structure:ident { $($field:ident),* $(,)? })*) => {$(
-        impl $crate::bytes::Coded for $structure {
+        impl $crate::Coded for $structure {
             fn write(&self, bytes: &mut Vec<u8>) {
                 let Self { $($field),* } = self;
-                $($crate::bytes::Coded::write($field, bytes);)*
+                $($crate::Coded::write($field, bytes);)*
             }
 
             fn read(bytes: &mut &[u8]) -> Option<Self> {
-                Some(Self { $($field: $crate::bytes::Coded::read(bytes)?),* })
+                Some(Self { $($field: $crate::Coded::read(bytes)?),* })
             }
         }
     )*};
 }
-pub(crate) use coded;
