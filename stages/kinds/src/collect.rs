@@ -102,9 +102,10 @@ impl Kind for Collect {
     const NAME: &'static str = "collect";
     const SUMMARY: &'static str = "Rolls an expert out in the simulator and records what it does.";
     const REVISIONS: &'static [Revision] = &[
+        // 2: agents of A2C are called `a2c`.
         Revision {
             part: "collect",
-            number: 1,
+            number: 2,
         },
         SIM,
         POLICY,

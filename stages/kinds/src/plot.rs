@@ -389,7 +389,7 @@ impl Kind for Plot {
     const NAME: &'static str = "plot";
     const SUMMARY: &'static str = "Draws tables as a figure: curves with bands, reference lines, panels.";
     const REVISIONS: &'static [Revision] = &[
-        // 2 - figures carry a seal.
+        // 2: figures carry a seal.
         Revision {
             part: "plot",
             number: 2,
