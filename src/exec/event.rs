@@ -90,6 +90,8 @@ pub enum Event<'a> {
         key: ActionKey,
         /// Number of the worker.
         worker: u32,
+        /// How many cores it may keep busy.
+        cores: u32,
         /// Where its log lines go, if there are any.
         log: &'a Utf8Path,
     },

@@ -212,7 +212,7 @@ fn stage(kind: Option<&dyn AnyKind>) -> Value {
             "type": "object",
             "additionalProperties": false,
             "properties": {
-                "cores": { "description": "Processor cores.", "type": "integer", "minimum": 1 },
+                "cores": { "description": "Processor cores; spare ones are not added to them.", "type": "integer", "minimum": 1 },
                 "memory": { "description": "Memory in MiB.", "type": "integer", "minimum": 1 },
             },
         },

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use provenir_api::{Label, Resources};
+use provenir_api::{Label, Resolved};
 
 use super::node::Node;
 use super::source::Span;
@@ -135,11 +135,14 @@ impl ResourcesDecl {
         Self { cores, memory }
     }
 
-    /// The kind's estimate, with what the manifest says in its place.
-    pub(crate) fn apply(self, estimate: Resources) -> Resources {
-        Resources {
-            cores: self.cores.unwrap_or(estimate.cores),
-            memory: self.memory.unwrap_or(estimate.memory),
+    /// Puts what the manifest says in the place of the kind's own estimate. Cores that it gives are all that a cell has.
+    pub(crate) fn apply(self, resolved: &mut Resolved) {
+        if let Some(cores) = self.cores {
+            resolved.resources.cores = cores;
+            resolved.spare_cores = 0;
+        }
+        if let Some(memory) = self.memory {
+            resolved.resources.memory = memory;
         }
     }
 }

@@ -50,7 +50,7 @@ fn number_output(volatile: bool) -> Vec<OutputPort> {
 }
 
 macro_rules! kind {
-    ($(#[$doc:meta])* $kind:ident, $parameters:ident, $name:literal, $summary:literal, $determinism:ident, $volatile:literal) => {
+    ($(#[$doc:meta])* $kind:ident, $parameters:ident, $name:literal, $summary:literal, $determinism:ident, $volatile:literal $(, $more:item)?) => {
         $(#[$doc])*
         pub(crate) struct $kind;
 
@@ -70,6 +70,8 @@ macro_rules! kind {
             fn outputs() -> Vec<OutputPort> {
                 number_output($volatile)
             }
+
+            $($more)?
         }
     };
 }
@@ -100,6 +102,9 @@ pub(crate) struct SleepParameters {
     /// Whether it goes on although it was asked to stop.
     #[serde(default)]
     pub(crate) deaf: bool,
+    /// How many spare cores it could use.
+    #[serde(default)]
+    pub(crate) spare: u32,
 }
 
 /// Parameters of `fail`.
@@ -156,7 +161,10 @@ kind!(
 );
 kind!(
     /// A cell that takes a while.
-    Sleep, SleepParameters, "sleep", "Adds a number to the sum of its inputs, after a while.", Exact, false
+    Sleep, SleepParameters, "sleep", "Adds a number to the sum of its inputs, after a while.", Exact, false,
+    fn spare_cores(parameters: &SleepParameters) -> u32 {
+        parameters.spare
+    }
 );
 kind!(
     /// A cell that cannot be executed.

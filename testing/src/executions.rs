@@ -72,7 +72,7 @@ impl Execution for RunSleep {
                 done: context.elapsed().as_millis() as u64,
                 total: Some(whole.as_millis() as u64),
                 unit: "ms".to_owned(),
-                ..Progress::default()
+                metrics: [("cores".to_owned(), context.cores() as f64)].into(),
             });
             std::thread::sleep(Duration::from_millis(10).min(whole.saturating_sub(context.elapsed())));
         }

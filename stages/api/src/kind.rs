@@ -91,6 +91,12 @@ pub trait Kind: Send + Sync + 'static {
         Resources::default()
     }
 
+    /// How many cores beyond those that it occupies a cell with these parameters can put to use. When it starts it is given
+    /// as many of them as nothing else is ready to take; what it gives must not depend on how many those are.
+    fn spare_cores(_: &Self::Parameters) -> u32 {
+        0
+    }
+
     /// How many rows a cell with these parameters gives and needs, where they tell. What is said must hold: a plan in
     /// which fewer rows arrive than are needed is refused.
     fn sizes(_: &Self::Parameters) -> Sizes {
@@ -154,6 +160,8 @@ pub struct Resolved {
     pub sources: Vec<Source>,
     /// What a cell occupies.
     pub resources: Resources,
+    /// How many cores beyond those it can put to use.
+    pub spare_cores: u32,
     /// How many rows it gives and needs, where the parameters tell.
     pub sizes: Sizes,
 }
@@ -257,6 +265,7 @@ impl<K: Kind> AnyKind for Erased<K> {
             canonical,
             sources,
             resources: K::resources(&typed),
+            spare_cores: K::spare_cores(&typed),
             sizes: K::sizes(&typed),
         })
     }

@@ -57,6 +57,11 @@ impl Kind for Evaluate {
     ];
     const DETERMINISM: Determinism = Determinism::Platform;
 
+    /// A core an episode.
+    fn spare_cores(parameters: &EvaluateParameters) -> u32 {
+        parameters.trials - 1
+    }
+
     fn inputs() -> Vec<InputPort> {
         vec![
             InputPort {
