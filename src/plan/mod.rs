@@ -7,6 +7,7 @@
 //! * `template`, `parameters`, `sources`: parameters at each point of the axes they name, and the files they name.
 //! * `schemas`: the columns that arrive at each port.
 //! * `layout`, `links`, `expand`: cells and what they take.
+//! * `privilege`: what no learner may see does not reach one.
 //! * `publish`: named copies of outputs.
 //! * `single`: the plan of a command that needs one thing made.
 
@@ -24,6 +25,7 @@ mod layout;
 mod links;
 mod model;
 mod parameters;
+mod privilege;
 mod publish;
 mod schemas;
 mod single;

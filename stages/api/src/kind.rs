@@ -79,6 +79,12 @@ pub trait Kind: Send + Sync + 'static {
     const REVISIONS: &'static [Revision];
     /// How far its executions agree.
     const DETERMINISM: Determinism;
+    /// Outputs that hold privileged information: what a study knows and no learner could (which samples were corrupted, and
+    /// what they were). They, and whatever is made from them, can be wired to [`Kind::PRIVILEGED_INPUTS`] alone.
+    const PRIVILEGED_OUTPUTS: &'static [&'static str] = &[];
+    /// Inputs that take privileged information; what the kind then gives is privileged, too. A kind that learns, or prepares
+    /// what is learned from, has none.
+    const PRIVILEGED_INPUTS: &'static [&'static str] = &[];
 
     /// Its inputs; names are unique.
     fn inputs() -> Vec<InputPort>;
@@ -176,6 +182,10 @@ pub trait AnyKind: Send + Sync {
     fn revisions(&self) -> &'static [Revision];
     /// [`Kind::DETERMINISM`].
     fn determinism(&self) -> Determinism;
+    /// [`Kind::PRIVILEGED_OUTPUTS`].
+    fn privileged_outputs(&self) -> &'static [&'static str];
+    /// [`Kind::PRIVILEGED_INPUTS`].
+    fn privileged_inputs(&self) -> &'static [&'static str];
     /// [`Kind::inputs`].
     fn inputs(&self) -> Vec<InputPort>;
     /// [`Kind::outputs`].
@@ -216,6 +226,14 @@ impl<K: Kind> AnyKind for Erased<K> {
 
     fn determinism(&self) -> Determinism {
         K::DETERMINISM
+    }
+
+    fn privileged_outputs(&self) -> &'static [&'static str] {
+        K::PRIVILEGED_OUTPUTS
+    }
+
+    fn privileged_inputs(&self) -> &'static [&'static str] {
+        K::PRIVILEGED_INPUTS
     }
 
     fn inputs(&self) -> Vec<InputPort> {

@@ -51,6 +51,7 @@ impl Kind for Corrupt {
         TABLE,
     ];
     const DETERMINISM: Determinism = Determinism::Exact;
+    const PRIVILEGED_OUTPUTS: &'static [&'static str] = &["mask", "clean"];
 
     fn inputs() -> Vec<InputPort> {
         vec![InputPort {

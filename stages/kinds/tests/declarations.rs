@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use provenir_api::AnyKind;
-use provenir_api::port::{Arity, TableSchema};
+use provenir_api::port::TableSchema;
 use provenir_kinds::all;
 use serde_json::{Value, json};
 
@@ -142,22 +142,20 @@ fn kind(name: &str) -> Box<dyn AnyKind> {
 }
 
 #[test]
-fn no_method_can_be_wired_to_the_mask_or_to_the_clean_actions() {
-    let corrupt = kind("corrupt");
-    for port in ["mask", "clean"] {
-        let output = corrupt
-            .outputs()
-            .into_iter()
-            .find(|output| output.name == port)
-            .unwrap();
-        for input in kind("train").inputs() {
-            assert_eq!(input.arity, Arity::One);
-            assert!(
-                !output.content.mismatches(&input.content).is_empty(),
-                "`{port}` fits `{}`",
-                input.name
-            );
-        }
+fn no_learner_sees_which_samples_are_corrupted_or_what_they_were() {
+    for kind in all() {
+        let inputs: Vec<&str> = kind.inputs().iter().map(|port| port.name).collect();
+        let outputs: Vec<&str> = kind.outputs().iter().map(|port| port.name).collect();
+        assert!(kind.privileged_inputs().iter().all(|port| inputs.contains(port)));
+        assert!(
+            kind.privileged_outputs()
+                .iter()
+                .all(|port| outputs.contains(port))
+        );
+    }
+    assert_eq!(kind("corrupt").privileged_outputs(), ["mask", "clean"]);
+    for learner in ["train", "collect", "split", "corrupt"] {
+        assert!(kind(learner).privileged_inputs().is_empty(), "{learner}");
     }
 }
 
