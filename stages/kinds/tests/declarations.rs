@@ -159,6 +159,72 @@ fn no_learner_sees_which_samples_are_corrupted_or_what_they_were() {
     }
 }
 
+#[test]
+fn only_the_settings_of_the_chosen_outlier_key() {
+    let plain = json!({"outlier": "boundary", "fraction": 0.1, "seed": 2});
+    assert_eq!(canonical("corrupt", &plain), plain);
+    let verbose = json!({
+        "outlier": "boundary", "fraction": 0.1, "seed": 2, "placement": "sample", "constant": 0.5, "noise": 3.0, "delay": 9,
+        "sensors": 0.7,
+    });
+    assert_eq!(canonical("corrupt", &verbose), plain);
+    for (outlier, setting, value, default) in [
+        ("constant", "constant", json!(-1.0), json!(1.0)),
+        ("gaussian", "noise", json!(0.25), json!(0.5)),
+        ("observation-noise", "noise", json!(0.25), json!(0.5)),
+        ("delayed", "delay", json!(1), json!(5)),
+        ("dead-sensors", "sensors", json!(1.0), json!(0.25)),
+    ] {
+        let given = json!({"outlier": outlier, "fraction": 0.1, setting: value});
+        assert_eq!(canonical("corrupt", &given), given);
+        let usual = json!({"outlier": outlier, "fraction": 0.1, setting: default});
+        assert_eq!(
+            canonical("corrupt", &usual),
+            json!({"outlier": outlier, "fraction": 0.1})
+        );
+    }
+}
+
+#[test]
+fn a_weaker_policy_replaces_whole_episodes_and_is_wired() {
+    let corrupt = kind("corrupt");
+    let whole = json!({"outlier": "weaker-policy", "fraction": 0.1, "placement": "episode"});
+    let problems = corrupt
+        .resolve(&json!({"outlier": "weaker-policy", "fraction": 0.1}))
+        .unwrap_err();
+    assert_eq!(problems[0].message, "`weaker-policy` replaces whole episodes");
+    let weaker = corrupt.resolve(&whole).unwrap();
+    let plain = corrupt
+        .resolve(&json!({"outlier": "uniform", "fraction": 0.1}))
+        .unwrap();
+    let wired = [("demos", TableSchema::any()), ("weaker", TableSchema::any())];
+    assert!(corrupt.check(&weaker.full, &wired).is_empty());
+    assert!(corrupt.check(&plain.full, &wired[..1]).is_empty());
+    assert_eq!(
+        corrupt.check(&weaker.full, &wired[..1])[0].message,
+        "the weaker policy's demonstrations are missing"
+    );
+    assert_eq!(corrupt.check(&plain.full, &wired)[0].pointer, "/outlier");
+}
+
+#[test]
+fn rollouts_can_use_a_core_an_episode() {
+    for (name, parameters, spare) in [
+        ("evaluate", json!({"env": "ant", "trials": 20}), 19),
+        ("evaluate", json!({"env": "ant", "trials": 1}), 0),
+        ("collect", json!({"env": "ant", "episodes": 3}), 2),
+        ("collect", json!({"env": "ant", "samples": 2001}), 2),
+        ("collect", json!({"env": "ant", "samples": 1}), 0),
+        ("train", json!({"method": "bc", "epochs": 2}), 0),
+    ] {
+        assert_eq!(
+            kind(name).resolve(&parameters).unwrap().spare_cores,
+            spare,
+            "{name}"
+        );
+    }
+}
+
 fn canonical(name: &str, parameters: &Value) -> Value {
     kind(name)
         .resolve(parameters)
