@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use provenir_api::AnyKind;
-use provenir_api::port::TableSchema;
+use provenir_api::port::{Column, ColumnType, TableSchema};
 use provenir_kinds::all;
 use serde_json::{Value, json};
 
@@ -157,6 +157,29 @@ fn no_learner_sees_which_samples_are_corrupted_or_what_they_were() {
     for learner in ["train", "collect", "split", "corrupt"] {
         assert!(kind(learner).privileged_inputs().is_empty(), "{learner}");
     }
+}
+
+#[test]
+fn what_is_diagnosed_and_with_what_is_checked() {
+    let diagnose = kind("diagnose");
+    let full = diagnose.resolve(&json!({})).unwrap().full;
+    let any = TableSchema::any;
+    let messages = |wired: &[(&str, TableSchema)]| -> Vec<String> {
+        let problems = diagnose.check(&full, wired);
+        problems.into_iter().map(|problem| problem.message).collect()
+    };
+    assert!(messages(&[("trust", any())]).is_empty());
+    assert!(messages(&[("policy", any()), ("clean", any())]).is_empty());
+    assert_eq!(messages(&[]), ["there is nothing to diagnose"]);
+    assert_eq!(
+        messages(&[("policy", any())]),
+        ["`policy` and `clean` are needed together"]
+    );
+    let sample_only = TableSchema::new(vec![Column::new("sample", ColumnType::UInt64)]);
+    assert_eq!(
+        messages(&[("trust", sample_only)]),
+        ["what arrives at `trust` has neither a column `trust` nor `drawn` and `selected`"]
+    );
 }
 
 #[test]
