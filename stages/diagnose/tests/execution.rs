@@ -153,7 +153,7 @@ fn a_method_that_says_what_it_trusts_is_taken_at_its_word() {
     assert_eq!(numbers(&outputs, "recall"), [Some(1.0)]);
     assert_eq!(
         numbers(&outputs, "average_precision"),
-        [Some((1.0 + 2.0 / 3.0) / 2.0)]
+        [Some(f64::midpoint(1.0, 2.0 / 3.0))]
     );
     assert_eq!(numbers(&outputs, "selected_corrupted"), [Some(0.75 / 2.0)]);
 }

@@ -115,7 +115,8 @@ impl Kind for Diagnose {
         }
         if let Some(trust) = port("trust") {
             let has = |name: &str| trust.open || trust.column(name).is_some();
-            if !has("trust") && !(has("drawn") && has("selected")) {
+            let tells = has("trust") || (has("drawn") && has("selected"));
+            if !tells {
                 problems.push(Problem::new(
                     "",
                     "what arrives at `trust` has neither a column `trust` nor `drawn` and `selected`",

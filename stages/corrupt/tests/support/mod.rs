@@ -46,13 +46,16 @@ pub(crate) fn demonstrations(samples: std::ops::Range<u64>) -> Demonstrations {
 }
 
 pub(crate) fn corrupt(demos: Demonstrations, parameters: &CorruptParameters) -> Result<Outputs, Failure> {
-    run(Inputs::new().with_table("demos", demos.into_table()?), parameters)
+    run(
+        &Inputs::new().with_table("demos", demos.into_table()?),
+        parameters,
+    )
 }
 
-pub(crate) fn run(inputs: Inputs, parameters: &CorruptParameters) -> Result<Outputs, Failure> {
+pub(crate) fn run(inputs: &Inputs, parameters: &CorruptParameters) -> Result<Outputs, Failure> {
     let cancelled = AtomicBool::new(false);
     let context = Context::new(&Silent, &cancelled, "unused");
-    CorruptExecution.execute(parameters, &inputs, &context)
+    CorruptExecution.execute(parameters, inputs, &context)
 }
 
 /// The demonstrations after, and which samples are marked.
