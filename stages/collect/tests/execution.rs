@@ -361,7 +361,7 @@ fn an_archive_off_by_one_is_told_of_the_time_feature() {
         ),
         "{message}"
     );
-    assert!(help.ends_with("leave `time_feature` out"), "{help}");
+    assert!(help.contains("leave `time_feature` out"), "{help}");
 }
 
 #[test]
