@@ -156,6 +156,7 @@ impl Scheduler<'_, '_> {
             message: Some(Box::new(execute)),
             log,
             has_log: false,
+            is_overdue: false,
             claim,
         })
     }
@@ -354,16 +355,21 @@ impl Scheduler<'_, '_> {
             // It was idle: the next cell gets a new one.
             return;
         };
-        let (key, end) = (job.key, job.end());
+        let (key, end, is_overdue) = (job.key, job.end(), job.is_overdue);
         drop(job);
         if self.summary.interrupted {
             self.cancel(cell, true);
             return;
         }
+        let (message, help) = if is_overdue {
+            self.overdue(cell)
+        } else {
+            (format!("its worker {ending}"), None)
+        };
         let failed = Failed {
             blame: Blame::Stage,
-            message: format!("its worker {ending}"),
-            help: None,
+            message,
+            help,
             damaged: None,
         };
         self.failed(cell, key, failed, tail, &end);

@@ -62,6 +62,8 @@ pub(super) struct Job {
     pub(super) log: Utf8PathBuf,
     /// Whether anything went there.
     pub(super) has_log: bool,
+    /// Whether its worker was killed because it ran too long.
+    pub(super) is_overdue: bool,
     pub(super) claim: Claim,
 }
 

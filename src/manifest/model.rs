@@ -9,6 +9,7 @@ use provenir_api::{Label, Resolved};
 
 use super::node::Node;
 use super::source::Span;
+use crate::plan::Attempts;
 
 /// A value and its place.
 #[derive(Clone, Debug)]
@@ -73,6 +74,7 @@ pub(crate) struct StageDecl {
     pub(crate) exclude: Vec<Selector>,
     pub(crate) publish: Vec<PublishDecl>,
     pub(crate) resources: ResourcesDecl,
+    pub(crate) attempts: Attempts,
     /// Whether something in it could not be read, which was reported.
     pub(crate) broken: bool,
 }

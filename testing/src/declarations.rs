@@ -13,6 +13,7 @@ pub fn kinds() -> Vec<Box<dyn AnyKind>> {
         erase::<Crash>(),
         erase::<Chatter>(),
         erase::<Clock>(),
+        erase::<Flaky>(),
         erase::<Render>(),
     ]
 }
@@ -146,6 +147,14 @@ pub(crate) struct ChatterParameters {
     pub(crate) text: String,
 }
 
+/// Parameters of `flaky`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FlakyParameters {
+    /// How many attempts fail before one succeeds.
+    pub(crate) failures: u32,
+}
+
 /// Parameters of `clock`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -181,4 +190,8 @@ kind!(
 kind!(
     /// A cell whose output differs every time.
     Clock, ClockParameters, "clock", "Gives the time it took.", Exact, true
+);
+kind!(
+    /// A cell that fails at first.
+    Flaky, FlakyParameters, "flaky", "Fails so many times, then gives how often it failed.", Exact, false
 );
