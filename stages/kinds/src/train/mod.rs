@@ -1,0 +1,512 @@
+//! `train`: learns a policy from demonstrations.
+//!
+//! The paper's table of settings also has an entropy coefficient and a number of parallel environments. Neither has an
+//! effect on these losses: the entropy of a Gaussian about the policy's action does not depend on the policy's
+//! parameters, and nothing acts in an environment while a policy learns from demonstrations.
+
+mod methods;
+
+pub use methods::{
+    Among, CoTeaching, Filter, FilterBy, Mixture, Nll, NoisyBc, NoisyForm, Objective, RangeFilter, Rbc,
+    RobustKind, RobustLoss, Trimmed,
+};
+
+use provenir_api::port::{Arity, Column, ColumnType, Content, InputPort, OutputPort, TableSchema};
+use provenir_api::{Determinism, Kind, Parameters, Problem, Resources, Revision};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::machinery::{NN, POLICY, RANDOM, TABLE};
+use crate::tables;
+
+/// Parameters of `train`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrainParameters {
+    /// How to learn.
+    pub method: Method,
+    /// What `bc` and `rbc` minimise. The other methods say what they do.
+    #[serde(default)]
+    pub loss: Loss,
+    /// The Gaussian of the loss `nll`.
+    #[serde(default)]
+    pub nll: Nll,
+    /// Widths of the hidden layers.
+    #[serde(default = "default_hidden")]
+    #[schemars(length(min = 1, max = 16), inner(range(min = 1, max = 8192)))]
+    pub hidden: Vec<u32>,
+    /// Activation of the hidden layers.
+    #[serde(default)]
+    pub activation: Activation,
+    /// Passes over the data; for every method an epoch is ⌈N / `batch`⌉ gradient steps, so that curves over epochs
+    /// compare methods and not step counts.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub epochs: u32,
+    /// Minibatch size, and what counts steps for `rbc`, which draws chunks.
+    #[serde(default = "default_batch")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub batch: u32,
+    /// Adam's step size at the start.
+    #[serde(default = "default_learning_rate")]
+    #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 1.0))]
+    pub learning_rate: f64,
+    /// How the step size changes over the run.
+    #[serde(default)]
+    pub schedule: Schedule,
+    /// What a linear or cosine schedule ends at, as a share of `learning_rate`.
+    #[serde(default = "default_final_share")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub final_share: f64,
+    /// Largest norm of the whole gradient of a policy; 0 switches clipping off.
+    #[serde(default = "default_clip")]
+    #[schemars(range(min = 0.0))]
+    pub gradient_clip: f64,
+    /// Decoupled weight decay: at every step each weight and bias is multiplied by 1 − step size · this first. Beside the
+    /// gradient, hence neither clipped nor rescaled by Adam's means, as a penalty of the squares (the paper's ℓ2, which is 0)
+    /// would be.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub weight_decay: f64,
+    /// Whether observations are standardised by the training set's mean and deviation, which the policy keeps.
+    #[serde(default = "yes")]
+    pub standardize: bool,
+    /// Least deviation used by the standardisation, so that a constant column does not explode.
+    #[serde(default = "default_floor")]
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub standardize_floor: f64,
+    /// Settings of `rbc`.
+    #[serde(default)]
+    pub rbc: Rbc,
+    /// Settings of `noisy-bc`.
+    #[serde(default)]
+    pub noisy_bc: NoisyBc,
+    /// Settings of `trimmed`.
+    #[serde(default)]
+    pub trimmed: Trimmed,
+    /// Settings of `mixture`.
+    #[serde(default)]
+    pub mixture: Mixture,
+    /// Settings of `robust-loss`.
+    #[serde(default)]
+    pub robust_loss: RobustLoss,
+    /// Settings of `co-teaching`.
+    #[serde(default)]
+    pub co_teaching: CoTeaching,
+    /// Settings of `filter`.
+    #[serde(default)]
+    pub filter: Filter,
+    /// Settings of `range-filter`.
+    #[serde(default)]
+    pub range_filter: RangeFilter,
+    /// A checkpoint is kept every so many epochs, and after the last; 0 keeps the last alone.
+    #[serde(default)]
+    pub checkpoint_every: u32,
+    /// Where to compute. `auto` takes a GPU where there is one and says what it took.
+    #[serde(default)]
+    pub device: Device,
+    /// LibTorch's threads within one operation; results depend on it in the last bits.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1024))]
+    pub threads: u32,
+    /// Seed of the initial weights and of the order of samples.
+    #[serde(default)]
+    pub seed: u64,
+}
+
+/// How to learn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Behaviour cloning over minibatches.
+    Bc,
+    /// Robust behaviour cloning: median of means (Liu, Tang, Li, Luo 2022, Algorithm 1).
+    Rbc,
+    /// Behaviour cloning from noisy demonstrations: samples count by their density under the policy of the round before.
+    NoisyBc,
+    /// Least squares on the samples that are fitted best (Shen and Sanghavi 2019).
+    Trimmed,
+    /// The likelihood of a Gaussian contaminated by a uniform density.
+    Mixture,
+    /// A loss that grows more slowly than the squared error.
+    RobustLoss,
+    /// Two networks that choose each other's samples (Han et al. 2018).
+    CoTeaching,
+    /// `bc` on the samples that are left when others were found implausible.
+    Filter,
+    /// `bc` on the samples whose actions lie within a range.
+    RangeFilter,
+}
+
+impl Method {
+    /// The name, as manifests write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bc => "bc",
+            Self::Rbc => "rbc",
+            Self::NoisyBc => "noisy-bc",
+            Self::Trimmed => "trimmed",
+            Self::Mixture => "mixture",
+            Self::RobustLoss => "robust-loss",
+            Self::CoTeaching => "co-teaching",
+            Self::Filter => "filter",
+            Self::RangeFilter => "range-filter",
+        }
+    }
+}
+
+/// What is minimised.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Loss {
+    /// The squared error, averaged over components: as in the paper's experiments.
+    #[default]
+    Mse,
+    /// The negative log-likelihood Σᵢ (rᵢ²/(2σᵢ²) + log σᵢ + ½ log 2π) of a Gaussian about the policy's action, as in the
+    /// paper's theory (Definition 3.1).
+    Nll,
+}
+
+/// Activation of the hidden layers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Activation {
+    /// max(0, x)
+    #[default]
+    Relu,
+    /// Hyperbolic tangent.
+    Tanh,
+}
+
+/// How the step size changes over the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Schedule {
+    /// Not at all, as in the paper.
+    Constant,
+    /// Linearly, step by step, to `final_share` of the start.
+    #[default]
+    Linear,
+    /// Along half a cosine, step by step, to `final_share` of the start.
+    Cosine,
+}
+
+/// Where to compute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Device {
+    /// A GPU where there is one.
+    #[default]
+    Auto,
+    /// The processor.
+    Cpu,
+    /// A GPU; an error where there is none.
+    Cuda,
+}
+
+fn default_hidden() -> Vec<u32> {
+    vec![500, 500, 500]
+}
+
+fn default_batch() -> u32 {
+    256
+}
+
+fn default_learning_rate() -> f64 {
+    7.5e-4
+}
+
+fn default_final_share() -> f64 {
+    0.02
+}
+
+fn default_clip() -> f64 {
+    0.1
+}
+
+fn default_floor() -> f64 {
+    1e-3
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl TrainParameters {
+    /// Whether τ̂ is measured.
+    fn measures_tau(&self) -> bool {
+        self.method == Method::Rbc && self.rbc.objective == Objective::MinMax && self.rbc.tau_steps > 0
+    }
+
+    /// Whether the settings of `rbc` matter.
+    fn uses_rbc(&self) -> bool {
+        self.method == Method::Rbc || self.method == Method::Filter && self.filter.by == FilterBy::Rbc
+    }
+
+    fn irrelevant_to_rbc(&self, irrelevant: &mut Vec<&'static str>) {
+        if !self.uses_rbc() {
+            irrelevant.push("/rbc");
+            return;
+        }
+        if self.rbc.block.is_some() {
+            irrelevant.push("/rbc/block_max");
+            if self.rbc.window.is_some() {
+                irrelevant.push("/rbc/assumed_epsilon");
+            }
+        }
+        if self.method != Method::Rbc || self.rbc.objective == Objective::Direct {
+            irrelevant.push("/rbc/tau_steps");
+        }
+    }
+
+    fn irrelevant_to_loss(&self, irrelevant: &mut Vec<&'static str>) {
+        let chosen = matches!(self.method, Method::Bc | Method::Rbc);
+        if !chosen {
+            irrelevant.push("/loss");
+        }
+        let likelihood = chosen && self.loss == Loss::Nll;
+        if !likelihood && !self.measures_tau() {
+            irrelevant.push("/nll");
+        } else if !likelihood {
+            irrelevant.extend(["/nll/learned", "/nll/floor"]);
+        } else if !self.nll.learned {
+            irrelevant.push("/nll/floor");
+        }
+    }
+
+    fn irrelevant_to_rivals(&self, irrelevant: &mut Vec<&'static str>) {
+        let tables = [
+            (Method::NoisyBc, "/noisy_bc"),
+            (Method::Trimmed, "/trimmed"),
+            (Method::Mixture, "/mixture"),
+            (Method::RobustLoss, "/robust_loss"),
+            (Method::CoTeaching, "/co_teaching"),
+            (Method::Filter, "/filter"),
+            (Method::RangeFilter, "/range_filter"),
+        ];
+        let others = tables.into_iter().filter(|(method, _)| *method != self.method);
+        irrelevant.extend(others.map(|(_, table)| table));
+        match self.method {
+            Method::NoisyBc if self.noisy_bc.form == NoisyForm::Paper => irrelevant.push("/noisy_bc/members"),
+            Method::Trimmed if self.trimmed.keep.is_some() => {
+                irrelevant.extend(["/trimmed/assumed_epsilon", "/trimmed/margin"]);
+            }
+            Method::RobustLoss => {
+                if self.robust_loss.scale.is_some() {
+                    irrelevant.push("/robust_loss/scale_floor");
+                }
+                if self.robust_loss.loss != RobustKind::StudentT {
+                    irrelevant.push("/robust_loss/freedom");
+                }
+            }
+            Method::Filter if self.filter.by != FilterBy::CrossFit => irrelevant.push("/filter/folds"),
+            _ => {}
+        }
+    }
+}
+
+impl Parameters for TrainParameters {
+    fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut problem = |pointer: &str, message: String| problems.push(Problem::new(pointer, message));
+        let (block, chunk) = (self.rbc.block_size(), self.rbc.chunk);
+        if self.uses_rbc() && chunk != 0 && block > chunk {
+            problem(
+                "/rbc/chunk",
+                format!("a chunk of {chunk} samples does not hold a block of {block}"),
+            );
+        }
+        if self.method == Method::Rbc && self.loss == Loss::Nll && self.nll.learned {
+            problem(
+                "/nll/learned",
+                "`rbc` takes a fixed deviation only: blocks rank by differences of likelihoods, and a learnt deviation \
+                 makes these unbounded, so that which block is the median one would be up to the deviations"
+                    .to_owned(),
+            );
+        }
+        if self.method == Method::NoisyBc && self.noisy_bc.rounds > self.epochs {
+            problem(
+                "/noisy_bc/rounds",
+                format!(
+                    "{} rounds do not go into {} epochs: each takes at least one",
+                    self.noisy_bc.rounds, self.epochs
+                ),
+            );
+        }
+        if self.method == Method::Trimmed && self.trimmed.share() <= 0.0 {
+            problem(
+                "/trimmed/margin",
+                format!(
+                    "nothing is left to learn from where {} and {} are left out",
+                    self.trimmed.assumed_epsilon, self.trimmed.margin
+                ),
+            );
+        }
+        if self.method == Method::Filter && self.epochs < 2 {
+            problem(
+                "/epochs",
+                "a filter takes at least two epochs: one to judge in, and one to learn in".to_owned(),
+            );
+        }
+        problems
+    }
+
+    fn irrelevant(&self) -> Vec<&'static str> {
+        // Where it is computed is recorded, not keyed: `--strict-platform` is for those who want it keyed.
+        let mut irrelevant = vec!["/device"];
+        self.irrelevant_to_rbc(&mut irrelevant);
+        self.irrelevant_to_loss(&mut irrelevant);
+        self.irrelevant_to_rivals(&mut irrelevant);
+        if self.schedule == Schedule::Constant {
+            irrelevant.push("/final_share");
+        }
+        if !self.standardize {
+            irrelevant.push("/standardize_floor");
+        }
+        irrelevant
+    }
+}
+
+/// The declaration of `train`.
+pub struct Train;
+
+impl Kind for Train {
+    type Parameters = TrainParameters;
+    const NAME: &'static str = "train";
+    const SUMMARY: &'static str = "Learns a policy from demonstrations.";
+    const REVISIONS: &'static [Revision] = &[
+        // 2: `trust` and `history` have more columns; policies are what they were.
+        Revision {
+            part: "train",
+            number: 2,
+        },
+        NN,
+        POLICY,
+        RANDOM,
+        TABLE,
+    ];
+    const DETERMINISM: Determinism = Determinism::Platform;
+
+    fn inputs() -> Vec<InputPort> {
+        vec![
+            InputPort {
+                name: "demos",
+                doc: "Demonstrations to learn from.",
+                arity: Arity::One,
+                required: true,
+                content: tables::demonstrations(),
+            },
+            InputPort {
+                name: "validation",
+                doc: "Demonstrations to validate on.",
+                arity: Arity::One,
+                required: false,
+                content: tables::demonstrations(),
+            },
+        ]
+    }
+
+    fn outputs() -> Vec<OutputPort> {
+        vec![
+            OutputPort {
+                name: "policy",
+                doc: "The policy, one checkpoint or several.",
+                content: tables::policy(),
+                volatile: false,
+            },
+            OutputPort {
+                name: "history",
+                doc: "One row per epoch: mean over its steps of the loss that gave the gradient, of the value of the median \
+                      block (what `rbc` ranks by), and of the gradient's norm before clipping; squared error on the \
+                      validation set, whatever the loss, and the learning rate, at its end; the deviation σ of a policy that \
+                      has one that is not given (`nll` with a learnt one, `noisy-bc`, `mixture`) or the scale of \
+                      `robust-loss`; the effective number of samples (Σw)²/Σw² of `noisy-bc`; and in the last row τ̂ of \
+                      `rbc`, a lower estimate of the paper's τ and no certificate.",
+                content: Content::Table(TableSchema::new(vec![
+                    Column::new("epoch", ColumnType::UInt32),
+                    Column::new("loss", ColumnType::Float64),
+                    Column::new("validation_loss", ColumnType::Float64).nullable(),
+                    Column::new("median", ColumnType::Float64).nullable(),
+                    Column::new("learning_rate", ColumnType::Float64),
+                    Column::new("gradient_norm", ColumnType::Float64),
+                    Column::new("sigma", ColumnType::Float64).nullable(),
+                    Column::new("effective_samples", ColumnType::Float64).nullable(),
+                    Column::new("tau", ColumnType::Float64).nullable(),
+                ])),
+                volatile: false,
+            },
+            OutputPort {
+                name: "trust",
+                doc: "One row per training sample: how often it was drawn, and how often it gave a gradient; and how much \
+                      the method trusts it, within 0 and 1. For `noisy-bc`, `mixture` and `robust-loss` that is its density \
+                      in proportion to the greatest possible, its responsibility, and its weight, under the policy that was \
+                      learnt; for the others how often it gave a gradient when it was drawn, 0 where it never was.",
+                content: Content::Table(TableSchema::new(vec![
+                    Column::new("sample", ColumnType::UInt64),
+                    Column::new("drawn", ColumnType::UInt64),
+                    Column::new("selected", ColumnType::UInt64),
+                    Column::new("trust", ColumnType::Float64),
+                ])),
+                volatile: false,
+            },
+            OutputPort {
+                name: "timing",
+                doc: "Wall-clock seconds at the end of each epoch.",
+                content: Content::Table(TableSchema::new(vec![
+                    Column::new("epoch", ColumnType::UInt32),
+                    Column::new("seconds", ColumnType::Float64).unit("s"),
+                ])),
+                volatile: true,
+            },
+        ]
+    }
+
+    fn resources(parameters: &TrainParameters) -> Resources {
+        /// LibTorch itself, and data sets of usual size.
+        const BASE: u64 = 512 << 20;
+        /// What a data set is taken to hold where all of it passes through the networks at once.
+        const SAMPLES: u64 = 100_000;
+
+        let widths = || parameters.hidden.iter().map(|width| u64::from(*width));
+        let between = widths()
+            .zip(widths().skip(1))
+            .map(|(inputs, outputs)| inputs * outputs);
+        // Parameters, gradient, Adam's two means; and a copy on the way to a checkpoint.
+        let network = 6 * 4 * (between.sum::<u64>() + 64 * widths().sum::<u64>());
+        // Every layer's output, and on the way back its gradient.
+        let pass = |rows: u64| 2 * 4 * rows * widths().sum::<u64>();
+        let batch = u64::from(parameters.batch);
+        // Where all samples pass through the networks, they do in parts.
+        let sweep = pass(1024) / 2;
+        let rbc = || match parameters.rbc.chunk {
+            0 => 2 * (network + 2 * pass(SAMPLES)),
+            chunk => 2 * (network + 2 * pass(u64::from(chunk))) + sweep,
+        };
+        let cloning = |networks: u64| networks * (network + pass(batch) + sweep);
+        let need = match parameters.method {
+            Method::Bc | Method::Trimmed | Method::Mixture | Method::RobustLoss | Method::RangeFilter => {
+                cloning(1)
+            }
+            Method::NoisyBc if parameters.noisy_bc.form == NoisyForm::Published => {
+                cloning(u64::from(parameters.noisy_bc.members))
+            }
+            Method::NoisyBc => cloning(1),
+            Method::CoTeaching => cloning(2),
+            Method::Rbc => rbc(),
+            Method::Filter => {
+                cloning(1)
+                    + match parameters.filter.by {
+                        FilterBy::CrossFit => cloning(u64::from(parameters.filter.folds)),
+                        FilterBy::Rbc => rbc(),
+                    }
+            }
+        };
+        Resources {
+            cores: parameters.threads,
+            memory: (BASE + need).div_ceil(1 << 20),
+        }
+    }
+}
