@@ -16,7 +16,7 @@ fn attempt(
 #[test]
 fn a_training_that_is_stopped_anywhere_continues_to_the_same_bytes() {
     let demos = with_outliers(demonstrations(500, 8), 50);
-    for (method, parameters) in super::steps::every_method() {
+    for (method, parameters) in super::company::every_method() {
         let parameters = TrainParameters {
             checkpoint_every: 3,
             batch: 128,
