@@ -107,7 +107,8 @@ pub fn remove(value: &mut Value, pointer: &str) {
 /// Removes every field that equals its schema's default.
 ///
 /// Two values that differ keep different remainders: a field is either absent (its default) or present (anything
-/// else), and a field that is itself an object with a default is removed as a whole or kept with its own differences.
+/// else), and a field that is itself an object with a default is removed as a whole or kept with its own differences. It is
+/// removed, too, where fields that do not matter are missing from it and the others equal their defaults.
 pub fn remove_defaults(schema: &Value, value: &mut Value) {
     let (Some(properties), Value::Object(fields)) = (properties_for(schema, value), &mut *value) else {
         return;
@@ -120,8 +121,22 @@ pub fn remove_defaults(schema: &Value, value: &mut Value) {
             return false;
         }
         remove_defaults(schema, field);
-        true
+        !(is_empty(field)
+            && schema
+                .get("default")
+                .is_some_and(|default| defaults_to_nothing(schema, default)))
     });
+}
+
+/// Whether every field of an object equals its own default.
+fn defaults_to_nothing(schema: &Value, object: &Value) -> bool {
+    let mut rest = object.clone();
+    remove_defaults(schema, &mut rest);
+    is_empty(&rest)
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
 /// The source files among the parameters.
@@ -461,7 +476,34 @@ fn shown(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_table_of_which_nothing_is_left_is_left_out_where_absence_means_the_same() {
+        let table = |default: Value| {
+            json!({"properties": {"t": {
+                "default": default, "properties": {"a": {"default": 1}, "b": {"default": 2}}, "additionalProperties": false,
+            }}})
+        };
+        let left = |schema: &Value, value: Value| {
+            let mut value = value;
+            remove_defaults(schema, &mut value);
+            value
+        };
+        let usual = table(json!({"a": 1, "b": 2}));
+        // `b` does not matter and was removed.
+        assert_eq!(left(&usual, json!({"t": {"a": 1}})), json!({}));
+        assert_eq!(left(&usual, json!({"t": {"a": 3}})), json!({"t": {"a": 3}}));
+        // Absence means another `a`.
+        let odd = table(json!({"a": 5, "b": 2}));
+        assert_eq!(left(&odd, json!({"t": {"a": 1, "b": 2}})), json!({"t": {}}));
+        assert_eq!(left(&odd, json!({"t": {"a": 5, "b": 2}})), json!({}));
+        // A map without entries is not its default.
+        let map = json!({"properties": {"t": {"default": {"x": 1}, "additionalProperties": true}}});
+        assert_eq!(left(&map, json!({"t": {}})), json!({"t": {}}));
+    }
 
     #[test]
     fn only_what_may_have_been_meant_is_near() {

@@ -19,7 +19,8 @@ pub(crate) fn with_numbers(policy: &Policy, mut numbers: &[f32]) -> Option<Polic
         let (weights, rest) = numbers.split_at_checked(layer.weights().len())?;
         let (bias, rest) = rest.split_at_checked(layer.bias().len())?;
         numbers = rest;
-        layers.push(Layer::new(layer.inputs(), layer.outputs(), weights.to_vec(), bias.to_vec()).ok()?);
+        let (groups, inputs, outputs) = (layer.groups(), layer.inputs(), layer.outputs());
+        layers.push(Layer::grouped(groups, inputs, outputs, weights.to_vec(), bias.to_vec()).ok()?);
     }
     let policy = Policy::new(
         layers,

@@ -284,6 +284,119 @@ fn the_settings_of_a_method_that_is_not_chosen_do_not_key() {
 }
 
 #[test]
+fn of_the_tables_of_methods_only_what_matters_keys() {
+    let key = |parameters: Value| {
+        let mut full = json!({"epochs": 9});
+        for (name, value) in parameters.as_object().unwrap() {
+            full[name] = value.clone();
+        }
+        let mut canonical = canonical("train", &full);
+        canonical.as_object_mut().unwrap().remove("epochs");
+        canonical
+    };
+    let all = json!({
+        "loss": "nll", "nll": {"sigma": 0.3, "floor": 0.2}, "rbc": {"window": 0.4, "tau_steps": 7},
+        "noisy_bc": {"rounds": 3, "members": 7}, "trimmed": {"keep": 0.6, "margin": 0.1},
+        "mixture": {"learn_epsilon": true}, "robust_loss": {"freedom": 4.0, "scale": 0.1, "scale_floor": 0.2},
+        "co_teaching": {"ramp": 3}, "filter": {"folds": 4, "by": "rbc"}, "range_filter": {"bound": 0.5},
+    });
+    let of = |method: &str| {
+        let mut parameters = all.clone();
+        parameters["method"] = json!(method);
+        key(parameters)
+    };
+    for (method, expected) in [
+        ("bc", json!({"loss": "nll", "nll": {"sigma": 0.3}})),
+        (
+            "rbc",
+            json!({"loss": "nll", "nll": {"sigma": 0.3}, "rbc": {"window": 0.4, "tau_steps": 7}}),
+        ),
+        ("noisy-bc", json!({"noisy_bc": {"rounds": 3}})),
+        ("trimmed", json!({"trimmed": {"keep": 0.6}})),
+        ("mixture", json!({"mixture": {"learn_epsilon": true}})),
+        ("robust-loss", json!({"robust_loss": {"scale": 0.1}})),
+        ("co-teaching", json!({"co_teaching": {"ramp": 3}})),
+        ("filter", json!({"filter": {"by": "rbc"}, "rbc": {"window": 0.4}})),
+        ("range-filter", json!({"range_filter": {"bound": 0.5}})),
+    ] {
+        let mut expected = expected;
+        expected["method"] = json!(method);
+        assert_eq!(of(method), expected);
+    }
+    // The deviation at which τ̂ is measured matters to whoever measures it, whatever the loss.
+    let rbc = |rbc: Value| key(json!({"method": "rbc", "nll": {"sigma": 0.3, "learned": true}, "rbc": rbc}));
+    assert_eq!(rbc(json!({})), json!({"method": "rbc", "nll": {"sigma": 0.3}}));
+    for without in [json!({"tau_steps": 0}), json!({"objective": "direct"})] {
+        assert_eq!(rbc(without.clone()), json!({"method": "rbc", "rbc": without}));
+    }
+    assert_eq!(
+        key(json!({"method": "noisy-bc", "noisy_bc": {"form": "published", "members": 7}})),
+        json!({"method": "noisy-bc", "noisy_bc": {"form": "published", "members": 7}})
+    );
+    assert_eq!(
+        key(
+            json!({"method": "robust-loss", "robust_loss": {"loss": "student-t", "freedom": 4.0, "scale_floor": 0.2}})
+        ),
+        json!({"method": "robust-loss", "robust_loss": {"loss": "student-t", "freedom": 4.0, "scale_floor": 0.2}})
+    );
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused_with_their_reason() {
+    let problem = |parameters: Value| {
+        let problems = kind("train").resolve(&parameters).unwrap_err();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        (problems[0].pointer.clone(), problems[0].message.clone())
+    };
+    let (place, why) =
+        problem(json!({"method": "rbc", "epochs": 2, "loss": "nll", "nll": {"learned": true}}));
+    assert_eq!(place, "/nll/learned");
+    assert!(why.contains("unbounded"), "{why}");
+    for (parameters, place) in [
+        (json!({"method": "noisy-bc", "epochs": 4}), "/noisy_bc/rounds"),
+        (
+            json!({"method": "trimmed", "epochs": 4, "trimmed": {"assumed_epsilon": 0.9, "margin": 0.1}}),
+            "/trimmed/margin",
+        ),
+        (json!({"method": "filter", "epochs": 1}), "/epochs"),
+        (
+            json!({"method": "filter", "epochs": 4, "filter": {"by": "rbc"}, "rbc": {"block": 5, "chunk": 4}}),
+            "/rbc/chunk",
+        ),
+        (
+            json!({"method": "mixture", "epochs": 4, "mixture": {"assumed_epsilon": 0.0}}),
+            "/mixture/assumed_epsilon",
+        ),
+    ] {
+        assert_eq!(problem(parameters).0, place);
+    }
+    // What belongs to a method that is not chosen does no harm.
+    assert!(
+        kind("train")
+            .resolve(&json!({"method": "bc", "epochs": 1, "nll": {"learned": true}}))
+            .is_ok()
+    );
+}
+
+#[test]
+fn methods_are_written_as_they_are_named() {
+    for name in [
+        "bc",
+        "rbc",
+        "noisy-bc",
+        "trimmed",
+        "mixture",
+        "robust-loss",
+        "co-teaching",
+        "filter",
+        "range-filter",
+    ] {
+        let method: provenir_kinds::train::Method = serde_json::from_value(json!(name)).unwrap();
+        assert_eq!(method.name(), name);
+    }
+}
+
+#[test]
 fn block_and_window_follow_from_the_assumed_share_of_outliers() {
     let settings = |assumed_epsilon: f64| {
         let rbc = provenir_kinds::train::Rbc {

@@ -13,15 +13,19 @@ pub struct AdamSettings {
     pub beta2: f64,
     /// Added to the root of the mean square.
     pub epsilon: f64,
+    /// Decoupled weight decay (Loshchilov and Hutter, 2019): before it moves, every parameter, weight or bias, is
+    /// multiplied by 1 − rate · decay, beside the gradient and its means, as `torch.optim.AdamW` does.
+    pub weight_decay: f64,
 }
 
 impl Default for AdamSettings {
-    /// Those of the paper that introduced it, and of `torch.optim.Adam`.
+    /// Those of the paper that introduced it, and of `torch.optim.Adam`; no decay.
     fn default() -> Self {
         Self {
             beta1: 0.9,
             beta2: 0.999,
             epsilon: 1e-8,
+            weight_decay: 0.0,
         }
     }
 }
@@ -44,6 +48,8 @@ pub struct Adam {
     /// What a step's moves are computed by, for each network, `[K, 1]`: see [`Adam::step`].
     slope: Tensor,
     offset: Tensor,
+    /// What weight decay leaves of the parameters, for each network, `[K, 1]`.
+    kept: Option<Tensor>,
     /// Norms of the gradients at the last step, `[K]`.
     norms: Tensor,
     steps: u64,
@@ -72,14 +78,22 @@ const FLUSH_EVERY: u64 = 64;
 impl Adam {
     /// For these networks and their gradient, before the first step.
     pub fn new(ensemble: &Ensemble, gradient: &Gradient, settings: AdamSettings) -> Result<Self, NnError> {
-        let (parameters, gradient) = (ensemble.flat(), gradient.flat());
+        Self::over(ensemble.flat(), gradient.flat(), settings)
+    }
+
+    /// For rows of parameters and their gradient, `[K, P]` both, P a multiple of [`COLUMNS`].
+    pub(crate) fn over(
+        parameters: &Tensor,
+        gradient: &Tensor,
+        settings: AdamSettings,
+    ) -> Result<Self, NnError> {
         let (members, length) = parameters.size2()?;
         let mean = parameters.f_zeros_like()?;
         let square = parameters.f_zeros_like()?;
         let columns = if parameters.device().is_cuda() {
             length
         } else {
-            ((BLOCK / ensemble.members() / COLUMNS).max(1) * COLUMNS) as i64
+            ((BLOCK / members as usize / COLUMNS).max(1) * COLUMNS) as i64
         };
         let scratch = Tensor::f_zeros([members, columns.min(length)], (Kind::Float, parameters.device()))?;
         let blocks = (0..length)
@@ -101,6 +115,7 @@ impl Adam {
             members: members as usize,
             slope: column()?,
             offset: column()?,
+            kept: (settings.weight_decay > 0.0).then(column).transpose()?,
             norms: Tensor::f_zeros([members], (Kind::Float, parameters.device()))?,
             gradient: gradient.shallow_clone(),
             mean,
@@ -143,15 +158,18 @@ impl Adam {
             beta1,
             beta2,
             epsilon,
+            weight_decay,
         } = self.settings;
         let bias1 = 1.0 - libm::pow(beta1, self.steps as f64);
         let bias2_root = (1.0 - libm::pow(beta2, self.steps as f64)).sqrt();
-        for (column, factor) in [
-            (&mut self.slope, bias1 / bias2_root),
-            (&mut self.offset, bias1 * epsilon),
-        ] {
-            let values: Vec<f32> = rates.iter().map(|rate| (-factor / rate) as f32).collect();
-            column.f_copy_(&Tensor::f_from_slice(&values)?.f_unsqueeze(1)?)?;
+        let set = |column: &mut Tensor, value: &dyn Fn(f64) -> f64| -> Result<(), NnError> {
+            let values: Vec<f32> = rates.iter().map(|rate| value(*rate) as f32).collect();
+            Ok(column.f_copy_(&Tensor::f_from_slice(&values)?.f_unsqueeze(1)?)?)
+        };
+        set(&mut self.slope, &|rate| -(bias1 / bias2_root) / rate)?;
+        set(&mut self.offset, &|rate| -(bias1 * epsilon) / rate)?;
+        if let Some(kept) = &mut self.kept {
+            set(kept, &|rate| 1.0 - rate * weight_decay)?;
         }
         Ok(())
     }
@@ -189,6 +207,9 @@ impl Adam {
             let _ = square.f_lerp_(scratch, 1.0 - beta2)?;
             let _ = square.f_sqrt_out(scratch)?;
             let _ = self.offset.f_addcmul_out(scratch, scratch, &self.slope)?;
+            if let Some(kept) = &self.kept {
+                let _ = parameters.f_mul_(kept)?;
+            }
             let _ = parameters.f_addcdiv_(mean, scratch)?;
         }
         self.norms.f_copy_(&norms.f_squeeze_dim(1)?)?;
@@ -211,6 +232,14 @@ impl Adam {
             let _ = scratch.f_threshold_backward_grad_input(mean, mean, LEAST_MEAN)?;
             let _ = square.f_threshold_(LEAST_SQUARE, 0.0)?;
         }
+        Ok(())
+    }
+
+    /// Forgets everything: the next step is the first.
+    pub fn reset(&mut self) -> Result<(), NnError> {
+        let _ = self.mean.f_zero_()?;
+        let _ = self.square.f_zero_()?;
+        self.steps = 0;
         Ok(())
     }
 
@@ -305,11 +334,12 @@ mod tests {
     }
 
     impl Reference {
-        fn step(&mut self, step: i32, gradient: &[f64], rate: f64, clip: Option<f64>) {
+        fn step(&mut self, step: i32, gradient: &[f64], rate: f64, clip: Option<f64>, decay: f64) {
             let AdamSettings {
                 beta1,
                 beta2,
                 epsilon,
+                ..
             } = AdamSettings::default();
             let norm = gradient.iter().map(|value| value * value).sum::<f64>().sqrt();
             let scale = clip.map_or(1.0, |clip| (clip / norm).min(1.0));
@@ -319,6 +349,7 @@ mod tests {
                 self.square[index] = beta2 * self.square[index] + (1.0 - beta2) * gradient * gradient;
                 let mean = self.mean[index] / (1.0 - beta1.powi(step));
                 let square = self.square[index] / (1.0 - beta2.powi(step));
+                self.parameters[index] *= 1.0 - rate * decay;
                 self.parameters[index] -= rate * mean / (square.sqrt() + epsilon);
             }
         }
@@ -326,10 +357,21 @@ mod tests {
 
     #[test]
     fn each_network_has_its_own_rate_and_its_own_norm() {
+        for decay in [0.0, 0.3] {
+            follow_the_formula(decay);
+        }
+    }
+
+    fn follow_the_formula(decay: f64) {
         // Wide enough for several blocks.
         let shape = shape(90, &[300, 150], 7, Activation::Relu);
         let rates = [1e-3, 0.0, 3e-2];
         let mut learner = Learner::new(&shape, &streams(&[0, 1, 2]), 1).unwrap();
+        let settings = AdamSettings {
+            weight_decay: decay,
+            ..AdamSettings::default()
+        };
+        learner.adam = Adam::new(&learner.ensemble, &learner.gradient, settings).unwrap();
         assert!(learner.adam.blocks.len() > 1);
         let initial = to_host(learner.ensemble.flat()).unwrap();
         let length = initial.len() / 3;
@@ -359,7 +401,7 @@ mod tests {
                 let row: Vec<f64> = row.iter().map(|value| f64::from(*value)).collect();
                 let norm = row.iter().map(|value| value * value).sum::<f64>().sqrt();
                 assert!((norms.double_value(&[member as i64]) / norm - 1.0).abs() < 1e-5);
-                reference.step(step, &row, rates[member], Some(1.0));
+                reference.step(step, &row, rates[member], Some(1.0), decay);
             }
         }
         let found = to_host(learner.ensemble.flat()).unwrap();
@@ -422,6 +464,11 @@ mod tests {
         run(&mut second, 7);
         assert_eq!(bits(second.ensemble.flat()), bits(whole.ensemble.flat()));
         assert_eq!(second.adam.steps(), 12);
+        // Begun again: from initial values, without memory of what was before.
+        second.ensemble.reinitialise(&streams(&[0, 1])).unwrap();
+        second.adam.reset().unwrap();
+        run(&mut second, 12);
+        assert_eq!(bits(second.ensemble.flat()), bits(whole.ensemble.flat()));
         assert!(second.adam.load(&mean[1..], &square, steps).is_err());
         assert_eq!(whole.ensemble.device(), Device::Cpu);
     }

@@ -61,9 +61,21 @@ impl Ensemble {
     /// weight row by row, then the bias.
     pub fn initial(shape: &Shape, streams: &[Stream], device: Device) -> Result<Self, NnError> {
         let (places, length) = shape.layout();
+        let mut ensemble = Self {
+            values: Rows::zeros(&places, streams.len(), length, device)?,
+            shape: shape.clone(),
+            places,
+        };
+        ensemble.reinitialise(streams)?;
+        Ok(ensemble)
+    }
+
+    /// Brings the networks to initial values anew, as [`Ensemble::initial`] does.
+    pub fn reinitialise(&mut self, streams: &[Stream]) -> Result<(), NnError> {
+        let length = self.values.flat.size()[1] as usize;
         let mut values = vec![0.0; streams.len() * length];
         for (row, stream) in values.chunks_exact_mut(length).zip(streams) {
-            for (index, place) in places.iter().enumerate() {
+            for (index, place) in self.places.iter().enumerate() {
                 let mut stream = stream.child("layer", index as u64);
                 let bound = 1.0 / (place.inputs as f64).sqrt();
                 let mut fill = |start: usize, count: usize| {
@@ -75,13 +87,7 @@ impl Ensemble {
                 fill(place.bias, place.outputs);
             }
         }
-        let mut ensemble = Self {
-            values: Rows::zeros(&places, streams.len(), length, device)?,
-            shape: shape.clone(),
-            places,
-        };
-        ensemble.load(&values)?;
-        Ok(ensemble)
+        self.load(&values)
     }
 
     /// Networks of which every weight is this number, and every bias 0.

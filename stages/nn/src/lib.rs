@@ -5,7 +5,7 @@
 //! * [`Forward`], [`Backward`]: batched passes with preallocated buffers and a hand-written gradient.
 //! * [`Renormalised`]: such passes with batch renormalisation before every layer.
 //! * [`select_rows`]: minibatches out of a data set.
-//! * [`squared_error`]: the loss of behaviour cloning.
+//! * [`squared_error`], [`Robust`], [`Contamination`], [`Deviations`]: losses of policies by what they are off.
 //! * [`Adam`]: the optimiser, with state that can be saved, a learning rate for each network and gradient clipping.
 //! * [`Repeated`]: a step that a GPU repeats without being told every operation again.
 //! * [`Schedule`]: how the learning rate changes.
@@ -42,7 +42,7 @@ pub use adam::{Adam, AdamSettings};
 pub use ensemble::{Ensemble, Gradient};
 pub use error::NnError;
 pub use graph::Repeated;
-pub use loss::squared_error;
+pub use loss::{Contamination, Deviations, Judged, Robust, squared_error};
 pub use passes::{Backward, Forward, select_rows};
 pub use renormalised::Renormalised;
 pub use schedule::Schedule;

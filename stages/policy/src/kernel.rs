@@ -23,32 +23,38 @@ const VECTORS: usize = 2;
 /// A layer whose weights lie in the order in which a processor with vectors of `lanes` numbers reads them.
 #[derive(Clone, Debug)]
 pub(crate) struct PackedLayer {
+    groups: Vec<PackedGroup>,
+    /// Inputs and outputs of a group.
     inputs: usize,
-    /// Outputs, rounded up to whole panels; those added have weights and biases of zero.
+    outputs: usize,
     width: usize,
-    /// Panels of `lanes · VECTORS` outputs; in each, the weights of the first input, then of the second, ….
+}
+
+/// The outputs of a group.
+#[derive(Clone, Debug)]
+struct PackedGroup {
+    inputs: usize,
+    /// Panels of `lanes · VECTORS` outputs; in each, the weights of the first input, then of the second, …. The outputs that
+    /// are added to make whole panels have weights and biases of zero.
     weights: Vec<f32>,
     bias: Vec<f32>,
 }
 
 impl PackedLayer {
     pub(crate) fn new(layer: &Layer, lanes: usize) -> Self {
-        let panel = lanes * VECTORS;
-        let width = layer.outputs().next_multiple_of(panel);
-        let mut weights = vec![0.0; width * layer.inputs()];
-        let mut bias = layer.bias().to_vec();
-        bias.resize(width, 0.0);
-        for (output, row) in layer.weights().chunks_exact(layer.inputs()).enumerate() {
-            let start = output / panel * panel * layer.inputs() + output % panel;
-            for (input, weight) in row.iter().enumerate() {
-                weights[start + input * panel] = *weight;
-            }
-        }
+        let (inputs, outputs) = (layer.inputs() / layer.groups(), layer.outputs() / layer.groups());
+        let weights = layer.weights().chunks_exact(inputs * outputs);
+        let groups: Vec<_> = weights
+            .zip(layer.bias().chunks_exact(outputs))
+            .map(|(weights, bias)| PackedGroup::new(inputs, weights, bias, lanes))
+            .collect();
+        // What a group writes beyond its outputs, the next one writes over.
+        let width = (layer.groups() - 1) * outputs + outputs.next_multiple_of(lanes * VECTORS);
         Self {
-            inputs: layer.inputs(),
+            groups,
+            inputs,
+            outputs,
             width,
-            weights,
-            bias,
         }
     }
 
@@ -67,6 +73,45 @@ impl PackedLayer {
         stride: usize,
         output: &mut [f32],
     ) {
+        for (index, group) in self.groups.iter().enumerate() {
+            let input = &input[index * self.inputs..];
+            let output = &mut output[index * self.outputs..];
+            group.forward(simd, rows, input, stride, output, self.width);
+        }
+    }
+}
+
+impl PackedGroup {
+    fn new(inputs: usize, rows: &[f32], bias: &[f32], lanes: usize) -> Self {
+        let panel = lanes * VECTORS;
+        let width = bias.len().next_multiple_of(panel);
+        let mut weights = vec![0.0; width * inputs];
+        let mut bias = bias.to_vec();
+        bias.resize(width, 0.0);
+        for (output, row) in rows.chunks_exact(inputs).enumerate() {
+            let start = output / panel * panel * inputs + output % panel;
+            for (input, weight) in row.iter().enumerate() {
+                weights[start + input * panel] = *weight;
+            }
+        }
+        Self {
+            inputs,
+            weights,
+            bias,
+        }
+    }
+
+    /// Rows of input are `stride` apart, rows of output `width`.
+    #[inline(always)]
+    fn forward<S: Simd>(
+        &self,
+        simd: S,
+        rows: usize,
+        input: &[f32],
+        stride: usize,
+        output: &mut [f32],
+        width: usize,
+    ) {
         let panel = S::F32_LANES * VECTORS;
         let panels = self
             .weights
@@ -78,12 +123,12 @@ impl PackedLayer {
             let mut row = 0;
             while row < rows {
                 let input = &input[row * stride..];
-                let output = &mut output[row * self.width + index * panel..];
+                let output = &mut output[row * width + index * panel..];
                 row += match rows - row {
-                    1 => tile::<S, 1>(simd, weights, bias, input, stride, output, self.width),
-                    2 => tile::<S, 2>(simd, weights, bias, input, stride, output, self.width),
-                    3 => tile::<S, 3>(simd, weights, bias, input, stride, output, self.width),
-                    _ => tile::<S, ROWS>(simd, weights, bias, input, stride, output, self.width),
+                    1 => tile::<S, 1>(simd, weights, bias, input, stride, output, width),
+                    2 => tile::<S, 2>(simd, weights, bias, input, stride, output, width),
+                    3 => tile::<S, 3>(simd, weights, bias, input, stride, output, width),
+                    _ => tile::<S, ROWS>(simd, weights, bias, input, stride, output, width),
                 };
             }
         }

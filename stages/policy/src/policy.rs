@@ -23,9 +23,10 @@ pub struct Policy {
     about: About,
 }
 
-/// An affine map of f32.
+/// An affine map of f32, or several side by side: group g of the outputs depends on group g of the inputs alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layer {
+    groups: usize,
     inputs: usize,
     outputs: usize,
     weights: Vec<f32>,
@@ -99,13 +100,30 @@ impl Layer {
         weights: Vec<f32>,
         bias: Vec<f32>,
     ) -> Result<Self, PolicyError> {
+        Self::grouped(1, inputs, outputs, weights, bias)
+    }
+
+    /// A layer of weights `[groups, outputs / groups, inputs / groups]`, and a bias for each output; `groups` divides both
+    /// numbers.
+    pub fn grouped(
+        groups: usize,
+        inputs: usize,
+        outputs: usize,
+        weights: Vec<f32>,
+        bias: Vec<f32>,
+    ) -> Result<Self, PolicyError> {
         let widths = 1..=WIDTH_LIMIT;
         if !widths.contains(&inputs) || !widths.contains(&outputs) {
             return Err(PolicyError::new(format!(
                 "a layer from {inputs} to {outputs} values is not within 1 to {WIDTH_LIMIT}"
             )));
         }
-        if weights.len() != inputs * outputs || bias.len() != outputs {
+        if groups == 0 || !inputs.is_multiple_of(groups) || !outputs.is_multiple_of(groups) {
+            return Err(PolicyError::new(format!(
+                "a layer from {inputs} to {outputs} values does not make {groups} groups"
+            )));
+        }
+        if weights.len() != inputs * outputs / groups || bias.len() != outputs {
             return Err(PolicyError::new(format!(
                 "a layer from {inputs} to {outputs} values with {} weights and {} biases",
                 weights.len(),
@@ -116,11 +134,17 @@ impl Layer {
             return Err(PolicyError::new("a layer has weights that are not finite"));
         }
         Ok(Self {
+            groups,
             inputs,
             outputs,
             weights,
             bias,
         })
+    }
+
+    /// Number of groups; 1 for an ordinary layer.
+    pub fn groups(&self) -> usize {
+        self.groups
     }
 
     /// Number of inputs.
@@ -133,7 +157,7 @@ impl Layer {
         self.outputs
     }
 
-    /// Weights `[outputs, inputs]`, row by row.
+    /// Weights `[outputs, inputs]`, or `[groups, outputs / groups, inputs / groups]`, row by row.
     pub fn weights(&self) -> &[f32] {
         &self.weights
     }

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `checkpoint` | u32 | number of the checkpoint, ascending |
 //! | `name` | text | as in the module `tensors` |
-//! | `shape` | list of u32 | `[outputs, inputs]` for weights, `[width]` otherwise |
+//! | `shape` | list of u32 | as in the module `tensors` |
 //! | `values` | list of f32, may be missing | values, row by row |
 //! | `values64` | list of f64, may be missing | values, row by row; mean and scale only |
 //!

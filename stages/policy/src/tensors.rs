@@ -1,6 +1,7 @@
 //! A policy as named tensors, whatever file they are in.
 //!
-//! `layers.0.weight` `[outputs, inputs]`, `layers.0.bias` `[outputs]`, …, `action.low`, `action.high` `[actions]`: f32;
+//! `layers.0.weight` `[outputs, inputs]`, or `[groups, outputs / groups, inputs / groups]` where there are several groups,
+//! `layers.0.bias` `[outputs]`, …, `action.low`, `action.high` `[actions]`: f32;
 //! `observation.mean`, `observation.scale` `[inputs]`, where observations are standardised: f64.
 
 use std::collections::BTreeMap;
@@ -34,15 +35,16 @@ pub(crate) fn is_double(name: &str) -> bool {
 pub(crate) fn visit(policy: &Policy, mut each: impl FnMut(String, &[u32], Values<'_>)) {
     // Widths are bounded by `WIDTH_LIMIT`.
     for (index, layer) in policy.layers().iter().enumerate() {
-        let shape = [layer.outputs() as u32, layer.inputs() as u32];
+        let groups = layer.groups();
+        let shape = [groups, layer.outputs() / groups, layer.inputs() / groups].map(|width| width as u32);
         each(
             format!("layers.{index}.weight"),
-            &shape,
+            if groups == 1 { &shape[1..] } else { &shape },
             Values::F32(layer.weights()),
         );
         each(
             format!("layers.{index}.bias"),
-            &shape[..1],
+            &[layer.outputs() as u32],
             Values::F32(layer.bias()),
         );
     }
@@ -74,19 +76,27 @@ impl<'a> Tensors<'a> {
             let index = layers.len();
             let (shape, weights) = self.single(&format!("layers.{index}.weight"))?;
             let (bias_shape, bias) = self.single(&format!("layers.{index}.bias"))?;
-            let ([outputs, inputs], [width]) = (shape, bias_shape) else {
+            let groups = match shape {
+                [_, _] => 1,
+                [groups, _, _] if *groups > 1 => *groups as usize,
+                _ => 0,
+            };
+            let ([.., outputs, inputs], [width], 1..) = (shape, bias_shape, groups) else {
                 return Err(PolicyError::new(format!(
                     "layer {index} has weights of shape {shape:?} and biases of shape {bias_shape:?}"
                 )));
             };
-            if width != outputs {
+            // Products of two numbers of 32 bits.
+            let (inputs, outputs) = (groups * *inputs as usize, groups * *outputs as usize);
+            if *width as usize != outputs {
                 return Err(PolicyError::new(format!(
                     "layer {index} has {width} biases for {outputs} outputs"
                 )));
             }
-            layers.push(Layer::new(
-                *inputs as usize,
-                *outputs as usize,
+            layers.push(Layer::grouped(
+                groups,
+                inputs,
+                outputs,
                 weights.to_vec(),
                 bias.to_vec(),
             )?);
@@ -160,7 +170,7 @@ fn sized<'a, T>(name: &str, shape: &[u32], values: &'a [T]) -> Result<&'a [T], P
     let count = shape
         .iter()
         .try_fold(1_u64, |count, width| count.checked_mul(u64::from(*width)));
-    if shape.is_empty() || shape.len() > 2 || count != Some(values.len() as u64) {
+    if shape.is_empty() || shape.len() > 3 || count != Some(values.len() as u64) {
         return Err(PolicyError::new(format!(
             "the tensor `{name}` has {} values and a shape of {} entries that does not fit them",
             values.len(),

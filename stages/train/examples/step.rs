@@ -65,8 +65,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let inputs = Inputs::new().with_table("demos", demonstrations()?.into_table()?);
     for width in widths {
-        for (method, objective, epochs) in [("bc", "direct", 8), ("rbc", "min-max", 4), ("rbc", "direct", 4)]
-        {
+        for (method, objective, epochs) in [
+            ("bc", "direct", 8),
+            ("rbc", "min-max", 4),
+            ("rbc", "direct", 4),
+            ("trimmed", "direct", 4),
+            ("mixture", "direct", 4),
+            ("robust-loss", "direct", 4),
+            ("co-teaching", "direct", 4),
+        ] {
             let parameters: TrainParameters = serde_json::from_value(json!({
                 "method": method, "rbc": { "objective": objective }, "hidden": [width, width, width],
                 "epochs": epochs, "batch": BATCH, "device": "cpu",
@@ -83,10 +90,10 @@ fn main() -> Result<(), Box<dyn Error>> {
                 .map(|ends| (ends[1] - ends[0]) / steps * 1e3)
                 .collect();
             times.sort_by(f64::total_cmp);
-            let name = if method == "bc" {
-                method.to_owned()
-            } else {
+            let name = if method == "rbc" {
                 format!("{method} {objective}")
+            } else {
+                method.to_owned()
             };
             println!(
                 "provenir {name} 3x{width}: {:.3} ms/step (least {:.3})",

@@ -3,19 +3,19 @@
 use provenir_execution::coded;
 
 use crate::learner::LearnerState;
-use crate::method::Counts;
+use crate::method::Memory;
 use crate::state::{Journal, State};
 
 /// Changes whenever the format does; a checkpoint with another is not read.
-const MARK: &[u8; 16] = b"provenir train 1";
+const MARK: &[u8; 16] = b"provenir train 2";
 
 /// The name of the checkpoint within its cell's.
 pub(crate) const NAME: &str = "training";
 
 coded! {
-    State { epochs, journal, counts, learners, kept }
-    Journal { loss, norm, median, validation, rate, seconds }
-    Counts { drawn, selected }
+    State { epochs, journal, memory, kept }
+    Journal { loss, norm, median, validation, sigma, effective, rate, seconds }
+    Memory { learners, drawn, selected, values }
     LearnerState { networks, mean, square, steps }
 }
 
@@ -50,14 +50,17 @@ mod tests {
                 norm: vec![3.0],
                 median: vec![],
                 validation: vec![0.5],
+                sigma: vec![None, Some(0.1)],
+                effective: vec![Some(30.5)],
                 rate: vec![1e-3],
                 seconds: vec![7.25],
             },
-            counts: Counts {
+            memory: Memory {
+                learners: vec![learner(0.0), learner(1.0)],
                 drawn: vec![1, 2, 3],
                 selected: vec![0, u64::MAX, 1],
+                values: vec![vec![], vec![0.5, f64::MIN_POSITIVE]],
             },
-            learners: vec![learner(0.0), learner(1.0)],
             kept: vec![(2, vec![0.25])],
         }
     }
@@ -72,7 +75,7 @@ mod tests {
     #[test]
     fn a_training_of_another_format_is_not_read() {
         let mut bytes = encode(&state());
-        bytes[15] = b'2';
+        bytes[15] = b'1';
         let body = bytes.len() - size_of::<Digest>();
         let digest = Digest::of(&bytes[..body]);
         bytes[body..].copy_from_slice(digest.bytes());

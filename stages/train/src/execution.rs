@@ -1,19 +1,20 @@
 use std::time::Duration;
 
 use provenir_execution::{Context, Execution, Failure, Inputs, Outputs};
-use provenir_kinds::train::{self, Objective, Rbc as RbcParameters, Train, TrainParameters};
+use provenir_kinds::train::{self, Train, TrainParameters};
 use provenir_nn::device::{Choice, select, set_threads};
-use provenir_nn::{Ensemble, Schedule, Shape};
+use provenir_nn::{Schedule, Shape};
 use provenir_policy::{About, ActionMap, Activation, Policy, PolicySet, Squash, Standardisation};
 use provenir_random::Stream;
 use provenir_table::demonstrations::Demonstrations;
 use provenir_table::{Matrix, Table, TableBuilder, TableError};
 
-use crate::bc::Bc;
+use crate::cloning::Setting;
+use crate::committee::side_by_side;
 use crate::data::{Data, Fitted, standardisation, standardised};
-use crate::method::Method;
-use crate::partition::Partition;
-use crate::rbc::{Rbc, RbcSettings};
+use crate::learner::Descent;
+use crate::method::{Findings, Method};
+use crate::methods::method;
 use crate::run::{Plan, failure, run};
 use crate::state::State;
 use crate::validation::Validation;
@@ -63,17 +64,28 @@ pub(crate) fn execute(
     };
     let data = load(&demos)?;
     let validation = validation.as_ref().map(load).transpose()?;
-    let streams = [Stream::new(parameters.seed, "train")];
-    let shape = shape(parameters, &demos);
-    let mut method = method(parameters, &shape, &data, &streams, context)?;
-    let batch = parameters.batch as usize;
-    let plan = Plan {
+    let setting = Setting {
+        shape: shape(parameters, &demos),
+        data: &data,
+        streams: vec![Stream::new(parameters.seed, "train")],
+        batch: parameters.batch as usize,
         epochs: u64::from(parameters.epochs),
-        steps: data.samples.div_ceil(batch),
+        descent: Descent {
+            clip: (parameters.gradient_clip > 0.0).then_some(parameters.gradient_clip),
+            weight_decay: parameters.weight_decay,
+        },
+    };
+    let mut method = method(parameters, &setting, context)?;
+    let plan = Plan {
+        epochs: setting.epochs,
+        steps: data.samples.div_ceil(setting.batch),
         rates: vec![parameters.learning_rate],
         schedule: match parameters.schedule {
             train::Schedule::Constant => Schedule::Constant,
             train::Schedule::Linear => Schedule::Linear {
+                last: parameters.final_share,
+            },
+            train::Schedule::Cosine => Schedule::Cosine {
                 last: parameters.final_share,
             },
         },
@@ -82,30 +94,27 @@ pub(crate) fn execute(
     };
     let validation = validation
         .as_ref()
-        .map(|data| Validation::new(method.policies(), data))
+        .map(|data| Validation::new(method.policies(), method.committee(), data))
         .transpose()
         .map_err(failure)?;
-    let state = run(method.as_mut(), validation, &plan, context)?;
+    let (state, findings) = run(method.as_mut(), validation, &plan, context)?;
     let about = About {
         environment: demos.about.environment.clone(),
         time_feature: demos.about.time_feature,
-        method: match parameters.method {
-            train::Method::Bc => "bc",
-            train::Method::Rbc => "rbc",
-        }
-        .to_owned(),
+        method: parameters.method.name().to_owned(),
         ..About::default()
     };
-    let policies = policies(&state, method.policies(), standardisation.as_ref(), &about)?;
+    let policies = policies(&state, method.as_ref(), standardisation.as_ref(), &about)?;
     Ok(Outputs::new()
         .table("policy", policies)
-        .table("history", history(&state, &plan)?)
+        .table("history", history(&state, &findings, &plan)?)
         .table(
             "trust",
             TableBuilder::new()
                 .u64("sample", demos.sample)
-                .u64("drawn", state.counts.drawn.clone())
-                .u64("selected", state.counts.selected.clone())
+                .u64("drawn", state.memory.drawn.clone())
+                .u64("selected", state.memory.selected.clone())
+                .f64("trust", findings.trust)
                 .build()?,
         )
         .table(
@@ -193,74 +202,21 @@ fn standardise(observations: &Matrix, floor: f64, context: &Context<'_>) -> Stan
     standardisation
 }
 
-fn method<'a>(
-    parameters: &TrainParameters,
-    shape: &Shape,
-    data: &'a Data,
-    streams: &'a [Stream],
-    context: &Context<'_>,
-) -> Result<Box<dyn Method + 'a>, Failure> {
-    let clip = (parameters.gradient_clip > 0.0).then_some(parameters.gradient_clip);
-    Ok(match parameters.method {
-        train::Method::Bc => {
-            let batch = parameters.batch as usize;
-            Box::new(Bc::new(shape, data, streams, batch, clip).map_err(failure)?)
-        }
-        train::Method::Rbc => {
-            let settings = RbcSettings {
-                challenger: parameters.rbc.objective == Objective::MinMax,
-                partition: partition(&parameters.rbc, data.samples, context)?,
-                clip,
-            };
-            Box::new(Rbc::new(shape, data, streams, settings).map_err(failure)?)
-        }
-    })
-}
-
-fn partition(
-    parameters: &RbcParameters,
-    samples: usize,
-    context: &Context<'_>,
-) -> Result<Partition, Failure> {
-    let block = parameters.block_size() as usize;
-    if block > samples {
-        return Err(
-            Failure::stage(format!("{samples} demonstrations do not make a block of {block}"))
-                .help("give a smaller `rbc.block`, or learn from more"),
-        );
-    }
-    let chunk = match parameters.chunk as usize {
-        0 => samples,
-        chunk => chunk.min(samples),
-    };
-    let partition = Partition::new(chunk, block, parameters.window_share());
-    context.info(format!(
-        "chunks of {chunk} samples make {} blocks of {block}, of which the {} around the median one give the gradient",
-        partition.blocks, partition.window
-    ));
-    let clean = (1.0 - parameters.assumed_epsilon).powi(block.try_into().unwrap_or(i32::MAX));
-    if clean <= 0.5 {
-        context.warn(format!(
-            "with a share of {} outliers only {:.0} % of blocks of {block} are free of them: the median block is likely \
-             not to be; give a smaller `rbc.block`",
-            parameters.assumed_epsilon,
-            100.0 * clean
-        ));
-    }
-    Ok(partition)
-}
-
-/// Every kept network as a policy that standardises what it observes and clips its actions to the environment's bounds.
+/// Every kept committee as a policy that standardises what it observes and clips its actions to the environment's bounds.
 fn policies(
     state: &State,
-    ensemble: &Ensemble,
+    method: &dyn Method,
     standardisation: Option<&Standardisation>,
     about: &About,
 ) -> Result<Table, Failure> {
+    let ensemble = method.policies();
     let shape = ensemble.shape();
     let checkpoints = state.kept.iter().map(|(epoch, networks)| {
+        let committee = (0..method.committee())
+            .map(|network| ensemble.saved_member(networks, network))
+            .collect::<Result<Vec<_>, _>>()?;
         let policy = Policy::new(
-            ensemble.saved_member(networks, 0)?,
+            side_by_side(committee)?,
             shape.activation,
             standardisation.cloned(),
             ActionMap {
@@ -282,13 +238,18 @@ fn epochs(state: &State) -> Vec<u32> {
     (1..=state.epochs as u32).collect()
 }
 
-fn history(state: &State, plan: &Plan) -> Result<Table, TableError> {
+fn history(state: &State, findings: &Findings, plan: &Plan) -> Result<Table, TableError> {
     let journal = &state.journal;
     let or_missing = |column: &[f64]| -> Vec<Option<f64>> {
         (0..state.epochs as usize)
             .map(|epoch| column.get(epoch).copied())
             .collect()
     };
+    // Known in the end alone.
+    let mut tau = vec![None; state.epochs as usize];
+    if let (Some(last), Some(found)) = (tau.last_mut(), findings.tau.first()) {
+        *last = Some(*found);
+    }
     TableBuilder::new()
         .u32("epoch", epochs(state))
         .f64("loss", journal.loss.clone())
@@ -299,5 +260,8 @@ fn history(state: &State, plan: &Plan) -> Result<Table, TableError> {
             journal.rate.iter().map(|share| share * plan.rates[0]).collect(),
         )
         .f64("gradient_norm", journal.norm.clone())
+        .optional_f64("sigma", journal.sigma.clone())
+        .optional_f64("effective_samples", journal.effective.clone())
+        .optional_f64("tau", tau)
         .build()
 }

@@ -1,8 +1,17 @@
-use provenir_nn::{Adam, AdamSettings, Backward, Ensemble, Forward, Gradient, NnError, Shape};
+use provenir_nn::{Adam, AdamSettings, Backward, Deviations, Ensemble, Forward, Gradient, NnError, Shape};
 use provenir_random::Stream;
 use tch::{Device, Tensor};
 
-/// K networks that learn.
+/// How networks follow their gradients.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Descent {
+    /// Largest norm of each network's gradient.
+    pub(crate) clip: Option<f64>,
+    /// Decoupled weight decay.
+    pub(crate) weight_decay: f64,
+}
+
+/// J networks that learn.
 pub(crate) struct Learner {
     pub(crate) ensemble: Ensemble,
     gradient: Gradient,
@@ -20,26 +29,36 @@ pub(crate) struct LearnerState {
 }
 
 impl Learner {
-    /// Networks at their initial values, one for each stream; `clip` bounds the norm of each network's gradient.
+    /// Networks at their initial values, one for each stream.
     pub(crate) fn new(
         shape: &Shape,
         streams: &[Stream],
-        clip: Option<f64>,
+        descent: Descent,
         device: Device,
     ) -> Result<Self, NnError> {
         let ensemble = Ensemble::initial(shape, streams, device)?;
         let gradient = ensemble.gradient()?;
-        let adam = Adam::new(&ensemble, &gradient, AdamSettings::default())?;
+        let settings = AdamSettings {
+            weight_decay: descent.weight_decay,
+            ..AdamSettings::default()
+        };
+        let adam = Adam::new(&ensemble, &gradient, settings)?;
         Ok(Self {
             ensemble,
             gradient,
             adam,
-            clip,
+            clip: descent.clip,
         })
     }
 
+    /// Begins anew, at initial values from these streams.
+    pub(crate) fn begin_anew(&mut self, streams: &[Stream]) -> Result<(), NnError> {
+        self.ensemble.reinitialise(streams)?;
+        self.adam.reset()
+    }
+
     /// One step of each network against the gradient of its loss, whose derivative by the output stands in `backward`;
-    /// gives the norms of the gradients, `[K]`.
+    /// gives the norms of the gradients, `[J]`.
     pub(crate) fn descend(
         &mut self,
         forward: &Forward,
@@ -64,4 +83,23 @@ impl Learner {
         self.ensemble.load(&state.networks)?;
         self.adam.load(&state.mean, &state.square, state.steps)
     }
+}
+
+/// Deviations as the state of a learner.
+pub(crate) fn save_deviations(deviations: &Deviations) -> Result<LearnerState, NnError> {
+    let (mean, square, steps) = deviations.adam().save()?;
+    Ok(LearnerState {
+        networks: deviations.save()?,
+        mean,
+        square,
+        steps,
+    })
+}
+
+/// The inverse of [`save_deviations`].
+pub(crate) fn load_deviations(deviations: &mut Deviations, state: &LearnerState) -> Result<(), NnError> {
+    deviations.load(&state.networks)?;
+    deviations
+        .adam_mut()
+        .load(&state.mean, &state.square, state.steps)
 }

@@ -1,15 +1,25 @@
+use std::ops::Range;
+
 use provenir_nn::{Ensemble, NnError};
 use tch::Tensor;
 
-use crate::learner::Learner;
+use crate::learner::{Learner, LearnerState};
 
 /// A way to learn K policies.
 pub(crate) trait Method {
-    /// What the policies are.
+    /// The networks of the policies, policy after policy: as many of each as its committee has.
     fn policies(&self) -> &Ensemble;
 
-    /// All that learns: the policies first, then whatever helps them.
-    fn learners(&mut self) -> Vec<&mut Learner>;
+    /// M: networks of a policy, which does the mean of what they do.
+    fn committee(&self) -> usize {
+        1
+    }
+
+    /// The epochs that are one training with that of this number, out of so many in all: the schedule of the step size
+    /// runs over these.
+    fn span(&self, _: u64, epochs: u64) -> Range<u64> {
+        0..epochs
+    }
 
     /// Prepares the steps of an epoch, counted from 0.
     fn begin_epoch(&mut self, epoch: u64) -> Result<(), NnError>;
@@ -18,11 +28,29 @@ pub(crate) trait Method {
     /// rate for each policy.
     fn step(&mut self, within: usize, step: u64, rates: &[f64]) -> Result<Trace, NnError>;
 
-    /// How often each sample of each policy was drawn and selected so far.
-    fn counts(&self) -> Result<Counts, NnError>;
+    /// What there is to note at the end of an epoch.
+    fn notes(&self) -> Result<Notes, NnError> {
+        Ok(Notes::default())
+    }
 
-    /// Goes on counting from there.
-    fn restore_counts(&mut self, counts: &Counts) -> Result<(), NnError>;
+    /// All that it takes to go on after an epoch.
+    fn memory(&self) -> Result<Memory, NnError>;
+
+    /// Goes on from there: the next call is [`Method::begin_epoch`] of the next epoch.
+    fn recall(&mut self, memory: &Memory) -> Result<(), NnError>;
+
+    /// How many further steps it takes, when the policies are finished, before it can say all that it has to.
+    fn steps_afterwards(&self) -> u64 {
+        0
+    }
+
+    /// One of these, counted from 0, which leaves the policies alone.
+    fn step_afterwards(&mut self, _: u64, _: &[f64]) -> Result<(), NnError> {
+        Ok(())
+    }
+
+    /// What is to be said of the samples and of the policies after all steps.
+    fn findings(&mut self) -> Result<Findings, NnError>;
 }
 
 /// What a step leaves to be read at the end of the epoch, so that no step waits for the device: `[K]` each.
@@ -35,9 +63,72 @@ pub(crate) struct Trace {
     pub(crate) median: Option<Tensor>,
 }
 
-/// Counts for each sample, policy after policy.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+/// What a method notes at the end of an epoch: `[K]` each, empty where it has none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Notes {
+    /// Deviation of the policy, or scale of its residuals.
+    pub(crate) sigma: Vec<f64>,
+    /// Effective number of samples.
+    pub(crate) effective: Vec<f64>,
+}
+
+/// All that a method has learnt and counted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Memory {
+    /// Of everything that learns.
+    pub(crate) learners: Vec<LearnerState>,
+    /// How often each sample was drawn, and gave a gradient: policy after policy, `[K · N]`.
     pub(crate) drawn: Vec<u64>,
     pub(crate) selected: Vec<u64>,
+    /// Whatever else the method needs.
+    pub(crate) values: Vec<Vec<f64>>,
+}
+
+/// What a method says in the end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Findings {
+    /// How much it trusts each sample, within 0 and 1, `[K · N]`.
+    pub(crate) trust: Vec<f64>,
+    /// τ̂ of each policy; empty where there is none.
+    pub(crate) tau: Vec<f64>,
+}
+
+/// How often each sample gave a gradient when it was drawn; 0 where it never was.
+pub(crate) fn frequencies(drawn: &[u64], selected: &[u64]) -> Vec<f64> {
+    let counts = drawn.iter().zip(selected);
+    counts
+        .map(|(drawn, selected)| match drawn {
+            0 => 0.0,
+            drawn => *selected as f64 / *drawn as f64,
+        })
+        .collect()
+}
+
+/// Fails where saved values are not as many as are needed.
+pub(crate) fn expect_length(what: &'static str, expected: usize, found: usize) -> Result<(), NnError> {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(NnError::Length {
+            what,
+            expected,
+            found,
+        })
+    }
+}
+
+/// Gives learners back what they had learnt, the first ones of a memory.
+pub(crate) fn recall_learners<'l>(
+    learners: impl IntoIterator<Item = &'l mut Learner>,
+    memory: &Memory,
+) -> Result<(), NnError> {
+    for (index, learner) in learners.into_iter().enumerate() {
+        let state = memory.learners.get(index).ok_or(NnError::Length {
+            what: "learners",
+            expected: index + 1,
+            found: memory.learners.len(),
+        })?;
+        learner.load(state)?;
+    }
+    Ok(())
 }

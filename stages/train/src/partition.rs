@@ -175,6 +175,23 @@ impl Blocks {
     }
 }
 
+/// The mean of the median block of values in a random order: the lower one of two.
+pub(crate) fn median_of_blocks(values: &[f64], partition: Partition) -> f64 {
+    assert_eq!(values.len(), partition.samples, "values of a whole partition");
+    let block = partition.block();
+    let end = partition.blocks * block;
+    let mut means: Vec<f64> = (0..partition.blocks)
+        .map(|index| {
+            let extra = (index < partition.extras()).then(|| values[end + index]);
+            let values = values[index * block..][..block].iter().copied().chain(extra);
+            let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
+            sum / f64::from(count)
+        })
+        .collect();
+    means.sort_by(f64::total_cmp);
+    means[partition.median()]
+}
+
 /// Draws chunks without replacement from a data set.
 pub(crate) struct Chunks {
     /// 0 to N − 1 between draws.
@@ -321,6 +338,9 @@ mod tests {
                     prop_assert!((found - expected).abs() < 1e-6);
                 }
                 prop_assert!((median - expected_median).abs() < 1e-6);
+                let values: Vec<f64> = values.iter().map(|value| f64::from(*value)).collect();
+                let median = median_of_blocks(&values, Partition::new(values.len(), block, window));
+                prop_assert!((median - f64::from(expected_median)).abs() < 1e-6);
                 prop_assert!((weights.iter().sum::<f32>() - 1.0).abs() < 1e-5);
             }
         }

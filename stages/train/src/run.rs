@@ -7,7 +7,7 @@ use provenir_nn::{NnError, Schedule};
 use tch::Tensor;
 
 use crate::checkpoint::{NAME, decode, encode};
-use crate::method::{Method, Trace};
+use crate::method::{Findings, Method, Notes, Trace};
 use crate::state::State;
 use crate::validation::Validation;
 
@@ -32,12 +32,14 @@ pub(crate) fn run(
     mut validation: Option<Validation<'_>>,
     plan: &Plan,
     context: &Context<'_>,
-) -> Result<State, Failure> {
+) -> Result<(State, Findings), Failure> {
     let mut state = resume(method, plan, context)?;
     let before = state.journal.seconds.last().copied().unwrap_or(0.0);
     let mut saved = context.elapsed();
+    let mut safe = (state.epochs > 0).then_some(state.epochs);
     while state.epochs < plan.epochs {
-        let rate = train_epoch(method, plan, &mut state, context)?;
+        let rate = train_epoch(method, plan, &mut state, safe, context)?;
+        journalise(&method.notes().map_err(failure)?, plan.rates.len(), &mut state);
         if let Some(validation) = &mut validation {
             let losses = validation.measure(method.policies()).map_err(failure)?;
             state.journal.validation.extend(losses);
@@ -54,13 +56,29 @@ pub(crate) fn run(
             state.kept.push((state.epochs, networks));
         }
         if state.epochs < plan.epochs && context.elapsed() >= saved + plan.pace {
-            note(method, &mut state)?;
+            state.memory = method.memory().map_err(failure)?;
             context.write_checkpoint(NAME, &encode(&state))?;
             saved = context.elapsed();
+            safe = Some(state.epochs);
         }
     }
-    note(method, &mut state)?;
-    Ok(state)
+    state.memory = method.memory().map_err(failure)?;
+    let afterwards = method.steps_afterwards();
+    for step in 0..afterwards {
+        context.check_cancelled()?;
+        let (_, rates) = plan.rates_at(step, afterwards);
+        method.step_afterwards(step, &rates).map_err(failure)?;
+    }
+    let findings = method.findings().map_err(failure)?;
+    Ok((state, findings))
+}
+
+impl Plan {
+    /// Share of the learning rates at a step out of so many, and the rates.
+    fn rates_at(&self, step: u64, steps: u64) -> (f64, Vec<f64>) {
+        let share = self.schedule.share(step, steps);
+        (share, self.rates.iter().map(|rate| rate * share).collect())
+    }
 }
 
 /// The steps of an epoch; gives the share of the learning rates at the last one.
@@ -68,8 +86,11 @@ fn train_epoch(
     method: &mut dyn Method,
     plan: &Plan,
     state: &mut State,
+    safe: Option<u64>,
     context: &Context<'_>,
 ) -> Result<f64, Failure> {
+    let span = method.span(state.epochs, plan.epochs);
+    let in_span = (span.end - span.start) * plan.steps as u64;
     let total = plan.epochs * plan.steps as u64;
     let mut traces = Vec::with_capacity(plan.steps);
     let mut share = 1.0;
@@ -77,17 +98,18 @@ fn train_epoch(
     for within in 0..plan.steps {
         context.check_cancelled()?;
         let step = state.epochs * plan.steps as u64 + within as u64;
-        share = plan.schedule.share(step, total);
-        let rates: Vec<f64> = plan.rates.iter().map(|rate| rate * share).collect();
+        let (at_step, rates) = plan.rates_at(step - span.start * plan.steps as u64, in_span);
+        share = at_step;
         traces.push(method.step(within, step, &rates).map_err(failure)?);
         context.progress(progress(step + 1, total, state));
     }
-    read_traces(&traces, state)?;
+    read_traces(&traces, state, safe)?;
     Ok(share)
 }
 
-/// The means of an epoch's traces go into the journal; a number that is not finite ends the training.
-fn read_traces(traces: &[Trace], state: &mut State) -> Result<(), Failure> {
+/// The means of an epoch's traces go into the journal; a number that is not finite ends the training. `safe` is the number of
+/// epochs after which a checkpoint was left: it is of finite numbers, and stays.
+fn read_traces(traces: &[Trace], state: &mut State, safe: Option<u64>) -> Result<(), Failure> {
     let read = |pick: &dyn Fn(&Trace) -> Option<&Tensor>| -> Result<Vec<Vec<f64>>, NnError> {
         let Some(rows) = traces.iter().map(pick).collect::<Option<Vec<_>>>() else {
             return Ok(Vec::new());
@@ -108,10 +130,13 @@ fn read_traces(traces: &[Trace], state: &mut State) -> Result<(), Failure> {
                     traces.len(),
                     state.epochs + 1
                 ))
-                .help(
+                .help(format!(
                     "lower `learning_rate`, clip with `gradient_clip`, or `standardize`; look for extreme values among \
-                     the demonstrations",
-                ));
+                     the demonstrations{}",
+                    safe.map_or_else(String::new, |epochs| format!(
+                        "; the checkpoint after epoch {epochs} stays"
+                    ))
+                )));
             }
         }
     }
@@ -119,6 +144,15 @@ fn read_traces(traces: &[Trace], state: &mut State) -> Result<(), Failure> {
     state.journal.norm.extend(means(&norm));
     state.journal.median.extend(means(&median));
     Ok(())
+}
+
+/// What a method noted of its policies goes into the journal.
+fn journalise(notes: &Notes, members: usize, state: &mut State) {
+    let or_missing = |values: &[f64]| -> Vec<Option<f64>> {
+        (0..members).map(|member| values.get(member).copied()).collect()
+    };
+    state.journal.sigma.extend(or_missing(&notes.sigma));
+    state.journal.effective.extend(or_missing(&notes.effective));
 }
 
 /// The mean of each column.
@@ -146,18 +180,6 @@ fn progress(done: u64, total: u64, state: &State) -> Progress {
     }
 }
 
-/// Brings what the method knows into the state.
-fn note(method: &mut dyn Method, state: &mut State) -> Result<(), Failure> {
-    state.counts = method.counts().map_err(failure)?;
-    state.learners = method
-        .learners()
-        .into_iter()
-        .map(|learner| learner.save())
-        .collect::<Result<_, _>>()
-        .map_err(failure)?;
-    Ok(())
-}
-
 /// What an earlier attempt left, brought into the method; the beginning where it left nothing of use.
 fn resume(method: &mut dyn Method, plan: &Plan, context: &Context<'_>) -> Result<State, Failure> {
     let Some(bytes) = context.read_checkpoint(NAME)? else {
@@ -167,16 +189,12 @@ fn resume(method: &mut dyn Method, plan: &Plan, context: &Context<'_>) -> Result
     let fits = |state: &State| {
         usize::try_from(state.epochs).is_ok_and(|epochs| state.journal.fits(epochs, members))
             && state.epochs < plan.epochs
-            && state.learners.len() == method.learners().len()
     };
     let Some(state) = decode(&bytes).filter(fits) else {
         context.warn("the checkpoint of an earlier attempt is damaged or of another version: starting from the beginning");
         return Ok(State::default());
     };
-    for (learner, saved) in method.learners().into_iter().zip(&state.learners) {
-        learner.load(saved).map_err(failure)?;
-    }
-    method.restore_counts(&state.counts).map_err(failure)?;
+    method.recall(&state.memory).map_err(failure)?;
     context.info(format!(
         "continuing an earlier attempt after {} of {} epochs",
         state.epochs, plan.epochs

@@ -1,5 +1,4 @@
-use crate::learner::LearnerState;
-use crate::method::Counts;
+use crate::method::Memory;
 
 /// A training after a number of epochs: all that it takes to continue to the same result.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -7,9 +6,8 @@ pub(crate) struct State {
     /// Epochs done.
     pub(crate) epochs: u64,
     pub(crate) journal: Journal,
-    pub(crate) counts: Counts,
-    /// Of each learner of the method.
-    pub(crate) learners: Vec<LearnerState>,
+    /// Of the method.
+    pub(crate) memory: Memory,
     /// The policies after some of the epochs: the number of epochs, and what `Ensemble::save` gave.
     pub(crate) kept: Vec<(u64, Vec<f32>)>,
 }
@@ -25,6 +23,9 @@ pub(crate) struct Journal {
     pub(crate) median: Vec<f64>,
     /// Loss on the validation set, `[E · K]`; empty where there is none.
     pub(crate) validation: Vec<f64>,
+    /// What methods note of their policies, `[E · K]`; missing in epochs in which there is none.
+    pub(crate) sigma: Vec<Option<f64>>,
+    pub(crate) effective: Vec<Option<f64>>,
     /// Share of the initial learning rates at the last step, `[E]`.
     pub(crate) rate: Vec<f64>,
     /// Wall-clock seconds since the start, `[E]`; those between an interruption and the attempt after it are left out.
@@ -40,6 +41,8 @@ impl Journal {
             && self.norm.len() == each
             && or_none(&self.median)
             && or_none(&self.validation)
+            && self.sigma.len() == each
+            && self.effective.len() == each
             && self.rate.len() == epochs
             && self.seconds.len() == epochs
     }

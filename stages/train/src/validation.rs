@@ -1,66 +1,50 @@
-use provenir_nn::{Ensemble, Forward, NnError};
-use tch::{Kind, Tensor};
+use provenir_nn::{Ensemble, NnError};
+use tch::Kind;
 
 use crate::data::Data;
-
-/// Samples that pass through the networks together.
-const ROWS: usize = 1024;
+use crate::sweep::Sweep;
 
 /// Measures the mean squared error of policies on data that they do not learn from.
 pub(crate) struct Validation<'a> {
-    data: &'a Data,
-    parts: Vec<Part>,
-}
-
-struct Part {
-    forward: Forward,
-    /// Samples of each policy, counted through all data sets, `[K · B]`.
-    index: Tensor,
+    sweep: Sweep<'a>,
+    members: usize,
+    committee: usize,
+    /// Numbers whose squares are summed.
+    terms: usize,
 }
 
 impl<'a> Validation<'a> {
-    /// For networks like these.
-    pub(crate) fn new(ensemble: &Ensemble, data: &'a Data) -> Result<Self, NnError> {
-        let parts = (0..data.samples)
-            .step_by(ROWS)
-            .map(|start| {
-                let end = (start + ROWS).min(data.samples);
-                let index: Vec<i64> = (0..data.members)
-                    .flat_map(|member| {
-                        (start..end).map(move |sample| (member * data.samples + sample) as i64)
-                    })
-                    .collect();
-                Ok(Part {
-                    forward: Forward::new(ensemble, end - start)?,
-                    index: Tensor::f_from_slice(&index)?.f_to_device(data.device())?,
-                })
-            })
-            .collect::<Result<_, NnError>>()?;
-        Ok(Self { data, parts })
+    /// For networks like these, `committee` of them a policy.
+    pub(crate) fn new(ensemble: &Ensemble, committee: usize, data: &'a Data) -> Result<Self, NnError> {
+        Ok(Self {
+            sweep: Sweep::new(ensemble, data)?,
+            members: data.members,
+            committee,
+            terms: data.samples * data.action_width(),
+        })
     }
 
     /// The mean squared error of each policy.
     pub(crate) fn measure(&mut self, ensemble: &Ensemble) -> Result<Vec<f64>, NnError> {
-        let mut sums = vec![0.0; self.data.members];
-        for Part { forward, index } in &mut self.parts {
-            forward.load(&self.data.observations, index)?;
-            forward.run(ensemble)?;
-            let output = forward.output();
-            let actions = self
-                .data
-                .actions
-                .f_index_select(0, index)?
-                .f_view(output.size().as_slice())?;
-            let errors = output.f_sub(&actions)?.f_square()?.f_sum_dim_intlist(
-                [1, 2].as_slice(),
-                false,
-                Kind::Double,
-            )?;
+        let mut sums = vec![0.0; self.members];
+        let committee = self.committee as i64;
+        self.sweep.each(ensemble, |_, output, actions| {
+            let mut errors = output.f_sub(actions)?;
+            if committee > 1 {
+                // The mean of what the networks are off is what their mean is off.
+                let (networks, rows, width) = errors.size3()?;
+                errors = errors
+                    .f_view([networks / committee, committee, rows, width])?
+                    .f_mean_dim(1, false, Kind::Float)?;
+            }
+            let errors = errors
+                .f_square()?
+                .f_sum_dim_intlist([1, 2].as_slice(), false, Kind::Double)?;
             for (sum, error) in sums.iter_mut().zip(Vec::<f64>::try_from(errors)?) {
                 *sum += error;
             }
-        }
-        let terms = (self.data.samples * self.data.action_width()) as f64;
-        Ok(sums.into_iter().map(|sum| sum / terms).collect())
+            Ok(())
+        })?;
+        Ok(sums.into_iter().map(|sum| sum / self.terms as f64).collect())
     }
 }

@@ -22,9 +22,15 @@ fn random(seed: u64, widths: &[usize], activation: Activation, squash: Squash, s
         |count: usize, scale: f64| -> Vec<f64> { (0..count).map(|_| scale * stream.normal()).collect() };
     let single = |values: Vec<f64>| -> Vec<f32> { values.into_iter().map(|value| value as f32).collect() };
     let layers = widths.windows(2).map(|pair| {
-        let weights = normals(pair[0] * pair[1], 1.0 / (pair[0] as f64).sqrt());
+        // Some of random widths make three groups.
+        let groups = if pair[0] % 3 == 0 && pair[1] % 3 == 0 {
+            3
+        } else {
+            1
+        };
+        let weights = normals(pair[0] * pair[1] / groups, 1.0 / (pair[0] as f64).sqrt());
         let bias = normals(pair[1], 0.1);
-        Layer::new(pair[0], pair[1], single(weights), single(bias)).unwrap()
+        Layer::grouped(groups, pair[0], pair[1], single(weights), single(bias)).unwrap()
     });
     let layers = layers.collect();
     let standardisation = standardise.then(|| Standardisation {
@@ -68,9 +74,13 @@ fn definition(policy: &Policy, observation: &[f32]) -> Vec<u32> {
     }
     for (index, layer) in policy.layers().iter().enumerate() {
         let mut outputs = Vec::new();
-        for (bias, weights) in layer.bias().iter().zip(layer.weights().chunks(layer.inputs())) {
+        let (group_inputs, group_outputs) =
+            (layer.inputs() / layer.groups(), layer.outputs() / layer.groups());
+        let rows = layer.bias().iter().zip(layer.weights().chunks(group_inputs));
+        for (output, (bias, weights)) in rows.enumerate() {
             let mut sum = *bias;
-            for (weight, value) in weights.iter().zip(&values) {
+            let values = &values[output / group_outputs * group_inputs..];
+            for (weight, value) in weights.iter().zip(values) {
                 let product = weight * value;
                 sum += product;
             }
@@ -183,6 +193,29 @@ fn results_are_those_of_double_precision_within_rounding() {
             );
         }
     }
+}
+
+/// Groups of more outputs than a vector has, and of fewer: each row is that of the groups by themselves.
+#[test]
+fn groups_act_side_by_side() {
+    for (inner, outer) in [(5, 40), (33, 17), (2, 3)] {
+        let widths = [7, 3 * inner, 3 * outer, 2];
+        let policy = random(9, &widths, Activation::Relu, Squash::Clip, false);
+        assert_eq!(policy.layers()[1].groups(), 3);
+        let observations = observations(10, 9, 7);
+        let expected: Vec<u32> = observations
+            .chunks(7)
+            .flat_map(|observation| definition(&policy, observation))
+            .collect();
+        for arch in architectures() {
+            assert_eq!(act(&policy, arch, &observations), expected);
+        }
+    }
+    let refused = Layer::grouped(2, 4, 3, vec![0.0; 6], vec![0.0; 3]).unwrap_err();
+    assert!(
+        refused.to_string().contains("does not make 2 groups"),
+        "{refused}"
+    );
 }
 
 /// Two inputs, two hidden values, one action, worked out by hand.

@@ -16,11 +16,12 @@ fn attempt(
 #[test]
 fn a_training_that_is_stopped_anywhere_continues_to_the_same_bytes() {
     let demos = with_outliers(demonstrations(500, 8), 50);
-    for (method, objective) in [("bc", "min-max"), ("rbc", "min-max"), ("rbc", "direct")] {
-        let parameters = parameters!({
-            "method": method, "hidden": [12], "epochs": 8, "batch": 128, "checkpoint_every": 3,
-            "rbc": { "objective": objective, "chunk": 70, "assumed_epsilon": 0.1 },
-        });
+    for (method, parameters) in super::company::every_method() {
+        let parameters = TrainParameters {
+            checkpoint_every: 3,
+            batch: 128,
+            ..parameters
+        };
         let folder = tempfile::tempdir().unwrap();
         let folder = camino::Utf8Path::from_path(folder.path()).unwrap();
         let whole = attempt(&parameters, &demos, &folder.join("whole"), &Listener::default()).unwrap();

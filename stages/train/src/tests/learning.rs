@@ -62,6 +62,71 @@ fn outliers_pull_least_squares_towards_their_mean_and_leave_median_of_means_alon
         };
         let (outliers, clean) = (share(0..800), share(800..4000));
         assert!(outliers < 0.75 * clean, "{objective} {block}: {outliers} {clean}");
+        // A challenger that learns on against a policy that stands still gets ahead of it; without one nothing is measured.
+        let tau = rbc.get_table("history").unwrap().optional_f64("tau").unwrap();
+        assert!(tau[..39].iter().all(Option::is_none));
+        assert_eq!(tau[39].is_some(), objective == "min-max");
+    }
+}
+
+/// Mean trust of the outliers, which come first, and of the others.
+fn trust(outputs: &Outputs, outliers: usize) -> (f64, f64) {
+    let trust = outputs.get_table("trust").unwrap().column_f64("trust").unwrap();
+    assert!(trust.iter().all(|trust| (0.0..=1.0).contains(trust)));
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    (mean(&trust[..outliers]), mean(&trust[outliers..]))
+}
+
+#[test]
+fn every_rival_withstands_what_ruins_least_squares_and_trusts_outliers_less() {
+    let demos = with_outliers(demonstrations(4000, 2), 800);
+    for (method, extra) in [
+        ("noisy-bc", serde_json::json!({})),
+        (
+            "noisy-bc",
+            serde_json::json!({ "noisy_bc": { "form": "published", "members": 3, "rounds": 3 } }),
+        ),
+        ("trimmed", serde_json::json!({})),
+        ("trimmed", serde_json::json!({ "trimmed": { "among": "epoch" } })),
+        ("mixture", serde_json::json!({})),
+        (
+            "mixture",
+            serde_json::json!({ "mixture": { "assumed_epsilon": 0.05, "learn_epsilon": true } }),
+        ),
+        ("robust-loss", serde_json::json!({})),
+        (
+            "robust-loss",
+            serde_json::json!({ "robust_loss": { "loss": "norm" } }),
+        ),
+        (
+            "robust-loss",
+            serde_json::json!({ "robust_loss": { "loss": "student-t" } }),
+        ),
+        (
+            "robust-loss",
+            serde_json::json!({ "robust_loss": { "loss": "welsch" } }),
+        ),
+        ("co-teaching", serde_json::json!({})),
+        ("filter", serde_json::json!({})),
+        ("filter", serde_json::json!({ "filter": { "by": "rbc" } })),
+        ("range-filter", serde_json::json!({})),
+    ] {
+        let mut json = serde_json::json!({
+            "method": method, "hidden": [48, 48], "epochs": 60, "learning_rate": 3e-3, "seed": 5,
+        });
+        for (key, value) in extra.as_object().unwrap() {
+            json[key] = value.clone();
+        }
+        let outputs = train(&serde_json::from_value(json).unwrap(), &demos);
+        let (slope, error) = compare(&outputs);
+        let (outliers, clean) = trust(&outputs, 800);
+        eprintln!("{method} {extra}: slope {slope:.3}, error {error:.4}, trust {outliers:.3} and {clean:.3}");
+        assert!(
+            (slope - 1.0).abs() < 0.06 && error < 0.07,
+            "{method} {extra}: {slope} {error}"
+        );
+        assert!(outliers < 0.75 * clean, "{method} {extra}: {outliers} {clean}");
+        assert_eq!(policies(&outputs).last().about().method, method);
     }
 }
 

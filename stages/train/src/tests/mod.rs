@@ -1,5 +1,6 @@
 //! `train` from outside, and its steps against their definitions.
 
+mod company;
 mod continuation;
 mod golden;
 mod learning;

@@ -25,6 +25,67 @@ fn what_cannot_be_learnt_from_is_refused_with_its_reason() {
     let failure = refusal(&rbc, &inputs(&demos));
     assert_eq!(failure.to_string(), "10 demonstrations do not make a block of 11");
     assert_eq!(failure.blame(), Blame::Stage);
+
+    let published = parameters!({
+        "method": "noisy-bc", "hidden": [4], "epochs": 5, "noisy_bc": { "form": "published", "members": 11 },
+    });
+    let failure = refusal(&published, &inputs(&demos));
+    assert_eq!(failure.to_string(), "10 demonstrations do not make 11 parts");
+    let range = parameters!({
+        "method": "range-filter", "hidden": [4], "epochs": 1, "range_filter": { "bound": 1e-9 },
+    });
+    let failure = refusal(&range, &inputs(&demos));
+    assert_eq!(
+        failure.to_string(),
+        "no action lies within ±0.000000001 in every component"
+    );
+}
+
+#[test]
+fn a_range_filter_leaves_out_what_lies_beyond_its_bound() {
+    let mut demos = demonstrations(50, 1);
+    for row in [3, 17] {
+        demos.action.row_mut(row)[1] = -0.97;
+    }
+    let listener = Listener::default();
+    let range = parameters!({ "method": "range-filter", "hidden": [4], "epochs": 2 });
+    let outputs = train_with(&range, &inputs(&demos), &listener).unwrap();
+    let trust = outputs.get_table("trust").unwrap();
+    for (row, trust) in trust.column_f64("trust").unwrap().iter().enumerate() {
+        assert!((trust - f64::from(u8::from(![3, 17].contains(&row)))).abs() < 1e-15);
+    }
+    let told = "2 of 50 samples have an action beyond ±0.9641 and are left out".to_owned();
+    assert!(listener.said.lock().unwrap().contains(&(Level::Info, told)));
+}
+
+#[test]
+fn the_last_good_checkpoint_stays_where_numbers_are_no_longer_finite() {
+    let demos = demonstrations(300, 1);
+    // Steps so large that the networks leave single precision behind after some epochs.
+    let wild = parameters!({
+        "method": "bc", "hidden": [8, 8], "epochs": 400, "batch": 100, "learning_rate": 1.0, "gradient_clip": 0.0,
+        "schedule": "constant", "weight_decay": 10.0,
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let partial = camino::Utf8Path::from_path(folder.path()).unwrap();
+    let listener = Listener::default();
+    let context = Context::new(&listener, &listener.cancelled, partial);
+    let failure = execute(&wild, &inputs(&demos), &context, Duration::ZERO).unwrap_err();
+    let message = failure.to_string();
+    let (_, epoch) = message.split_once("in epoch ").unwrap();
+    let epoch: u64 = epoch.split(' ').next().unwrap().parse().unwrap();
+    assert!(epoch > 1, "{message}");
+    let bytes = fs_err::read(partial.join(crate::checkpoint::NAME)).unwrap();
+    let state = crate::checkpoint::decode(&bytes).unwrap();
+    assert_eq!(state.epochs, epoch - 1);
+    assert!(
+        state.memory.learners[0]
+            .networks
+            .iter()
+            .all(|value| value.is_finite())
+    );
+    let help = format!("; the checkpoint after epoch {} stays", epoch - 1);
+    assert!(format!("{failure:?}").contains(&help), "{failure:?}");
 }
 
 #[test]

@@ -5,13 +5,16 @@ use provenir_policy::{Activation, Layer};
 use tch::{Device, Tensor};
 
 use super::*;
-use crate::bc::Bc;
+use crate::cloning::{Cloning, Setting};
 use crate::data::Data;
+use crate::learner::Descent;
 use crate::method::Method;
+use crate::methods::bc::LeastSquares;
+use crate::methods::method;
+use crate::methods::rbc::{Rbc, RbcSettings};
 use crate::partition::Partition;
-use crate::rbc::{Rbc, RbcSettings};
 
-const SAMPLES: usize = 60;
+pub(super) const SAMPLES: usize = 60;
 
 fn shape() -> Shape {
     Shape {
@@ -22,7 +25,7 @@ fn shape() -> Shape {
     }
 }
 
-fn data(seeds: &[u64]) -> Data {
+pub(super) fn data(seeds: &[u64]) -> Data {
     let sets: Vec<Demonstrations> = seeds
         .iter()
         .map(|seed| with_outliers(demonstrations(SAMPLES, *seed), 9))
@@ -32,8 +35,18 @@ fn data(seeds: &[u64]) -> Data {
     Data::new(&observations, &actions, Device::Cpu).unwrap()
 }
 
-fn streams(seeds: &[u64]) -> Vec<Stream> {
-    seeds.iter().map(|seed| Stream::new(*seed, "train")).collect()
+pub(super) fn setting<'a>(data: &'a Data, seeds: &[u64], clip: Option<f64>) -> Setting<'a> {
+    Setting {
+        shape: shape(),
+        data,
+        streams: seeds.iter().map(|seed| Stream::new(*seed, "train")).collect(),
+        batch: 25,
+        epochs: 4,
+        descent: Descent {
+            clip,
+            weight_decay: 0.0,
+        },
+    }
 }
 
 /// A network as tensors that record.
@@ -91,7 +104,8 @@ impl Recorder {
 
 /// The gradient of the first step, out of Adam's mean of gradients: a tenth of it.
 fn first_gradient(method: &mut dyn Method, learner: usize, member: usize) -> Vec<f64> {
-    let state = method.learners()[learner].save().unwrap();
+    let memory = method.memory().unwrap();
+    let state = &memory.learners[learner];
     assert_eq!(state.steps, 1);
     let layers = method.policies().saved_member(&state.mean, member).unwrap();
     let values = layers
@@ -115,10 +129,12 @@ fn assert_close(found: &[f64], expected: &[f64]) {
 
 #[test]
 fn a_step_of_cloning_follows_the_mean_squared_error_of_its_batch() {
-    let (data, streams) = (data(&[1, 2]), streams(&[3, 4]));
+    let data = data(&[1, 2]);
+    let setting = setting(&data, &[3, 4], None);
+    let streams = &setting.streams;
     // Two batches of 25, and one of 10: the gradient of the first step is that of the first batch.
     for within in [0, 2] {
-        let mut bc = Bc::new(&shape(), &data, &streams, 25, None).unwrap();
+        let mut bc = Cloning::new(&setting, 1, LeastSquares::PLAIN).unwrap();
         let before: Vec<Vec<Layer>> = (0..2)
             .map(|member| bc.policies().member(member).unwrap())
             .collect();
@@ -140,7 +156,9 @@ fn a_step_of_cloning_follows_the_mean_squared_error_of_its_batch() {
 
 #[test]
 fn a_step_of_median_of_means_follows_the_mean_of_the_middle_blocks() {
-    let (data, streams) = (data(&[1, 2]), streams(&[3, 4]));
+    let data = data(&[1, 2]);
+    let setting = setting(&data, &[3, 4], None);
+    let streams = &setting.streams;
     // Odd and even numbers of blocks, with and without a rest.
     for (chunk, block, window, challenger) in [
         (50, 3, 0.4, true),
@@ -152,15 +170,20 @@ fn a_step_of_median_of_means_follows_the_mean_of_the_middle_blocks() {
         let settings = RbcSettings {
             challenger,
             partition: Partition::new(chunk, block, window),
-            clip: None,
+            block,
+            loss: LeastSquares::PLAIN,
+            tau_steps: 0,
+            sigma: 0.1,
         };
-        let mut rbc = Rbc::new(&shape(), &data, &streams, settings).unwrap();
+        let mut rbc = Rbc::new(&setting, settings).unwrap();
         let before: Vec<Vec<Vec<Layer>>> = rbc
-            .learners()
+            .memory()
+            .unwrap()
+            .learners
             .iter()
-            .map(|learner| {
+            .map(|state| {
                 (0..2)
-                    .map(|member| learner.ensemble.member(member).unwrap())
+                    .map(|member| rbc.policies().saved_member(&state.networks, member).unwrap())
                     .collect()
             })
             .collect();
@@ -209,7 +232,7 @@ fn a_step_of_median_of_means_follows_the_mean_of_the_middle_blocks() {
                 }
                 assert_close(&first_gradient(&mut rbc, index, member), &player.gradient(&loss));
             }
-            let counts = rbc.counts().unwrap();
+            let counts = rbc.memory().unwrap();
             let mut expected = vec![(0, 0); SAMPLES];
             for sample in &samples {
                 expected[*sample].0 = 1;
@@ -225,35 +248,189 @@ fn a_step_of_median_of_means_follows_the_mean_of_the_middle_blocks() {
     }
 }
 
-#[test]
-fn a_policy_learns_the_same_bits_alone_and_in_company() {
-    let learn = |seeds: &[u64], robust: bool| {
-        let (data, streams) = (data(seeds), streams(seeds));
-        let settings = RbcSettings {
-            challenger: true,
-            partition: Partition::new(50, 3, 0.4),
-            clip: Some(0.1),
-        };
-        let mut method: Box<dyn Method> = if robust {
-            Box::new(Rbc::new(&shape(), &data, &streams, settings).unwrap())
-        } else {
-            Box::new(Bc::new(&shape(), &data, &streams, 25, Some(0.1)).unwrap())
-        };
-        for epoch in 0..3 {
-            method.begin_epoch(epoch).unwrap();
-            for within in 0..3 {
-                let rates = vec![1e-2; seeds.len()];
-                let _ = method.step(within, epoch * 3 + within as u64, &rates).unwrap();
-            }
-        }
-        (0..seeds.len())
-            .map(|member| method.policies().member(member).unwrap())
-            .collect::<Vec<_>>()
-    };
-    for robust in [false, true] {
-        let together = learn(&[1, 2, 3], robust);
-        for (index, seed) in [1, 2, 3].into_iter().enumerate() {
-            assert_eq!(learn(&[seed], robust)[0], together[index]);
-        }
+/// The gradient of the first step of a method, where it is that of a function of each sample's squared error, averaged over
+/// the first minibatch.
+fn assert_follows(parameters: &TrainParameters, loss: &dyn Fn(Tensor, &dyn Method, usize) -> Tensor) {
+    let data = data(&[1, 2]);
+    let setting = setting(&data, &[3, 4], None);
+    let listener = Listener::default();
+    let context = Context::new(&listener, &listener.cancelled, "nowhere");
+    let mut method = method(parameters, &setting, &context).unwrap();
+    let before: Vec<Vec<Layer>> = (0..2)
+        .map(|member| method.policies().member(member).unwrap())
+        .collect();
+    method.begin_epoch(0).unwrap();
+    let trace = method.step(0, 0, &[1e-3, 1e-3]).unwrap();
+    for (member, before) in before.iter().enumerate() {
+        let order = setting.streams[member].child("order", 0).permutation(SAMPLES);
+        let recorder = Recorder::new(before);
+        let errors = recorder.losses(&data, member, &order[..25]);
+        let loss = loss(errors, method.as_ref(), member).mean(None);
+        let found = trace.loss.double_value(&[member as i64]);
+        let expected = loss.double_value(&[]);
+        assert!(
+            (found - expected).abs() < 1e-5 * (1.0 + expected.abs()),
+            "{found} for {expected}"
+        );
+        assert_close(
+            &first_gradient(method.as_mut(), 0, member),
+            &recorder.gradient(&loss),
+        );
     }
+}
+
+#[test]
+fn a_step_by_likelihood_follows_that_of_the_gaussian() {
+    let parameters = parameters!({ "method": "bc", "epochs": 4, "loss": "nll", "nll": { "sigma": 0.3 } });
+    // Two components: Σᵢ rᵢ² = 2e.
+    let constant = 2.0 * (0.3_f64.ln() + 0.5 * (2.0 * std::f64::consts::PI).ln());
+    assert_follows(&parameters, &|errors, _, _| errors / (0.3 * 0.3) + constant);
+    // Where the deviations are learnt, the first step is at those they start from.
+    let parameters = parameters!({
+        "method": "bc", "epochs": 4, "loss": "nll", "nll": { "sigma": 0.3, "learned": true },
+    });
+    assert_follows(&parameters, &|errors, _, _| errors / (0.3 * 0.3) + constant);
+}
+
+#[test]
+fn a_step_by_a_robust_loss_follows_that_loss_at_the_scale_it_notes() {
+    let with = |loss: &str| parameters!({ "method": "robust-loss", "epochs": 4, "robust_loss": { "loss": loss, "tuning": 0.7, "freedom": 3.0 } });
+    let scale = |method: &dyn Method, member: usize| 0.7 * method.notes().unwrap().sigma[member];
+    assert_follows(&with("huber"), &|errors, method, member| {
+        let c = scale(method, member);
+        let length = errors.sqrt();
+        errors.where_self(&length.le(c), &((&length * 2.0 - c) * c))
+    });
+    assert_follows(&with("norm"), &|errors, method, member| {
+        let c = scale(method, member);
+        ((errors + c * c).sqrt() - c) * (2.0 * c)
+    });
+    assert_follows(&with("student-t"), &|errors, method, member| {
+        let c = scale(method, member);
+        let scale = 1.5 * c * c;
+        (errors / scale).log1p() * scale
+    });
+    assert_follows(&with("welsch"), &|errors, method, member| {
+        let c = scale(method, member);
+        (-(errors / (-2.0 * c * c)).exp() + 1.0) * (2.0 * c * c)
+    });
+}
+
+#[test]
+fn a_step_on_what_is_left_follows_the_mean_of_the_smallest_errors() {
+    let parameters = parameters!({ "method": "trimmed", "epochs": 4, "trimmed": { "keep": 0.5 } });
+    assert_follows(&parameters, &|errors, _, _| {
+        // ⌊0.5 · 25⌋ of them.
+        errors.sort(0, false).0.narrow(0, 0, 12)
+    });
+}
+
+#[test]
+fn a_step_by_a_mixture_follows_its_likelihood_at_the_deviation_it_notes() {
+    let data = data(&[1, 2]);
+    let setting = setting(&data, &[3, 4], None);
+    let listener = Listener::default();
+    let context = Context::new(&listener, &listener.cancelled, "nowhere");
+    let parameters = parameters!({ "method": "mixture", "epochs": 4, "mixture": { "assumed_epsilon": 0.3 } });
+    let mut method = method(&parameters, &setting, &context).unwrap();
+    let before = method.policies().member(1).unwrap();
+    method.begin_epoch(0).unwrap();
+    let trace = method.step(0, 0, &[1e-3, 1e-3]).unwrap();
+    let sigma = method.notes().unwrap().sigma[1];
+    let order = setting.streams[1].child("order", 0).permutation(SAMPLES);
+    let recorder = Recorder::new(&before);
+    let errors = recorder.losses(&data, 1, &order[..25]);
+    let normaliser = 0.7 / (2.0 * std::f64::consts::PI * sigma * sigma);
+    let density = (errors / (-sigma * sigma)).exp() * normaliser + 0.3 / 4.0;
+    let loss = -density.log().mean(None);
+    assert!((trace.loss.double_value(&[1]) - loss.double_value(&[])).abs() < 1e-5);
+    // Of 2σ²/A times the likelihood.
+    let expected = recorder.gradient(&(loss * (sigma * sigma)));
+    assert_close(&first_gradient(method.as_mut(), 0, 1), &expected);
+}
+
+#[test]
+fn each_of_two_networks_learns_from_what_the_other_one_fits_best() {
+    let data = data(&[1, 2]);
+    let setting = setting(&data, &[3, 4], None);
+    let listener = Listener::default();
+    let context = Context::new(&listener, &listener.cancelled, "nowhere");
+    let parameters = parameters!({
+        "method": "co-teaching", "epochs": 4, "co_teaching": { "assumed_epsilon": 0.3, "ramp": 0 },
+    });
+    let mut method = method(&parameters, &setting, &context).unwrap();
+    let before: Vec<Vec<Layer>> = method
+        .memory()
+        .unwrap()
+        .learners
+        .iter()
+        .map(|state| method.policies().saved_member(&state.networks, 1).unwrap())
+        .collect();
+    method.begin_epoch(0).unwrap();
+    let _ = method.step(0, 0, &[1e-3, 1e-3]).unwrap();
+    let order = setting.streams[1].child("order", 0).permutation(SAMPLES);
+    let players: Vec<Recorder> = before.iter().map(|layers| Recorder::new(layers)).collect();
+    // ⌊0.7 · 25⌋ of them.
+    let chosen = |player: usize| -> Vec<usize> {
+        let errors = players[player].losses(&data, 1, &order[..25]);
+        let ranked = Vec::<i64>::try_from(errors.argsort(0, false)).unwrap();
+        ranked[..17].iter().map(|place| order[*place as usize]).collect()
+    };
+    for (player, other) in [(0, 1), (1, 0)] {
+        let loss = players[player].losses(&data, 1, &chosen(other)).mean(None);
+        assert_close(
+            &first_gradient(method.as_mut(), player, 1),
+            &players[player].gradient(&loss),
+        );
+    }
+    let selected = method.memory().unwrap().selected;
+    for sample in 0..SAMPLES {
+        let expected = u64::from(chosen(1).contains(&sample));
+        assert_eq!(selected[SAMPLES + sample], expected);
+    }
+}
+
+#[test]
+fn the_gap_to_a_challenger_is_the_median_over_blocks_of_likelihoods() {
+    let data = data(&[1]);
+    let setting = setting(&data, &[3], None);
+    let settings = RbcSettings {
+        challenger: true,
+        partition: Partition::new(48, 4, 0.5),
+        block: 4,
+        loss: LeastSquares::PLAIN,
+        tau_steps: 5,
+        sigma: 0.2,
+    };
+    let mut rbc = Rbc::new(&setting, settings).unwrap();
+    let policy = rbc.policies().save().unwrap();
+    for step in 0..rbc.steps_afterwards() {
+        rbc.step_afterwards(step, &[1e-2]).unwrap();
+    }
+    let found = rbc.findings().unwrap().tau[0];
+    let memory = rbc.memory().unwrap();
+    // The policy stood still, the challenger did not.
+    assert_eq!(memory.learners[0].networks, policy);
+    assert_eq!((memory.learners[0].steps, memory.learners[1].steps), (0, 5));
+    let order = setting.streams[0].child("partition", 0).permutation(SAMPLES);
+    let errors: Vec<Vec<f32>> = memory
+        .learners
+        .iter()
+        .map(|state| {
+            let layers = rbc.policies().saved_member(&state.networks, 0).unwrap();
+            Vec::try_from(Recorder::new(&layers).losses(&data, 0, &order)).unwrap()
+        })
+        .collect();
+    // −log density of two components is Σᵢ rᵢ²/(2σ²) and a constant, the sum twice the error.
+    let differences = errors[0]
+        .iter()
+        .zip(&errors[1])
+        .map(|(policy, challenger)| (f64::from(*policy) - f64::from(*challenger)) / 0.04);
+    let differences: Vec<f64> = differences.collect();
+    let mut means: Vec<f64> = differences
+        .chunks(4)
+        .map(|block| block.iter().sum::<f64>() / 4.0)
+        .collect();
+    means.sort_by(f64::total_cmp);
+    assert!((found / means[7] - 1.0).abs() < 1e-3, "{found} for {}", means[7]);
 }

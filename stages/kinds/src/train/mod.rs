@@ -1,7 +1,19 @@
 //! `train`: learns a policy from demonstrations.
+//!
+//! The paper's table of settings also has an entropy coefficient and a number of parallel environments. Neither has an
+//! effect on these losses: the entropy of a Gaussian about the policy's action does not depend on the policy's
+//! parameters, and nothing acts in an environment while a policy learns from demonstrations.
+
+mod methods;
+mod relevance;
+
+pub use methods::{
+    Among, CoTeaching, Filter, FilterBy, Mixture, Nll, NoisyBc, NoisyForm, Objective, RangeFilter, Rbc,
+    RobustKind, RobustLoss, Trimmed,
+};
 
 use provenir_api::port::{Arity, Column, ColumnType, Content, InputPort, OutputPort, TableSchema};
-use provenir_api::{Determinism, Kind, Parameters, Problem, Resources, Revision};
+use provenir_api::{Determinism, Kind, Resources, Revision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +24,14 @@ use crate::tables;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrainParameters {
-    /// How to learn. Every method minimises squared errors: the negative log-likelihood, up to a factor and a constant, of
-    /// a Gaussian policy of fixed deviation.
+    /// How to learn.
     pub method: Method,
+    /// What `bc` and `rbc` minimise. The other methods say what they do.
+    #[serde(default)]
+    pub loss: Loss,
+    /// The Gaussian of the loss `nll`.
+    #[serde(default)]
+    pub nll: Nll,
     /// Widths of the hidden layers.
     #[serde(default = "default_hidden")]
     #[schemars(length(min = 1, max = 16), inner(range(min = 1, max = 8192)))]
@@ -26,7 +43,7 @@ pub struct TrainParameters {
     /// compare methods and not step counts.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub epochs: u32,
-    /// Minibatch size of `bc`, and what counts steps for the others.
+    /// Minibatch size, and what counts steps for `rbc`, which draws chunks.
     #[serde(default = "default_batch")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub batch: u32,
@@ -37,7 +54,7 @@ pub struct TrainParameters {
     /// How the step size changes over the run.
     #[serde(default)]
     pub schedule: Schedule,
-    /// What a linear schedule ends at, as a share of `learning_rate`.
+    /// What a linear or cosine schedule ends at, as a share of `learning_rate`.
     #[serde(default = "default_final_share")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub final_share: f64,
@@ -45,6 +62,12 @@ pub struct TrainParameters {
     #[serde(default = "default_clip")]
     #[schemars(range(min = 0.0))]
     pub gradient_clip: f64,
+    /// Decoupled weight decay: at every step each weight and bias is multiplied by 1 − step size · this first. Beside the
+    /// gradient, hence neither clipped nor rescaled by Adam's means, as a penalty of the squares (the paper's ℓ2, which is 0)
+    /// would be.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1000.0))]
+    pub weight_decay: f64,
     /// Whether observations are standardised by the training set's mean and deviation, which the policy keeps.
     #[serde(default = "yes")]
     pub standardize: bool,
@@ -55,6 +78,27 @@ pub struct TrainParameters {
     /// Settings of `rbc`.
     #[serde(default)]
     pub rbc: Rbc,
+    /// Settings of `noisy-bc`.
+    #[serde(default)]
+    pub noisy_bc: NoisyBc,
+    /// Settings of `trimmed`.
+    #[serde(default)]
+    pub trimmed: Trimmed,
+    /// Settings of `mixture`.
+    #[serde(default)]
+    pub mixture: Mixture,
+    /// Settings of `robust-loss`.
+    #[serde(default)]
+    pub robust_loss: RobustLoss,
+    /// Settings of `co-teaching`.
+    #[serde(default)]
+    pub co_teaching: CoTeaching,
+    /// Settings of `filter`.
+    #[serde(default)]
+    pub filter: Filter,
+    /// Settings of `range-filter`.
+    #[serde(default)]
+    pub range_filter: RangeFilter,
     /// A checkpoint is kept every so many epochs, and after the last; 0 keeps the last alone.
     #[serde(default)]
     pub checkpoint_every: u32,
@@ -74,10 +118,53 @@ pub struct TrainParameters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Behaviour cloning: least squares over minibatches.
+    /// Behaviour cloning over minibatches.
     Bc,
     /// Robust behaviour cloning: median of means (Liu, Tang, Li, Luo 2022, Algorithm 1).
     Rbc,
+    /// Behaviour cloning from noisy demonstrations: samples count by their density under the policy of the round before.
+    NoisyBc,
+    /// Least squares on the samples that are fitted best (Shen and Sanghavi 2019).
+    Trimmed,
+    /// The likelihood of a Gaussian contaminated by a uniform density.
+    Mixture,
+    /// A loss that grows more slowly than the squared error.
+    RobustLoss,
+    /// Two networks that choose each other's samples (Han et al. 2018).
+    CoTeaching,
+    /// `bc` on the samples that are left when others were found implausible.
+    Filter,
+    /// `bc` on the samples whose actions lie within a range.
+    RangeFilter,
+}
+
+impl Method {
+    /// The name, as manifests write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bc => "bc",
+            Self::Rbc => "rbc",
+            Self::NoisyBc => "noisy-bc",
+            Self::Trimmed => "trimmed",
+            Self::Mixture => "mixture",
+            Self::RobustLoss => "robust-loss",
+            Self::CoTeaching => "co-teaching",
+            Self::Filter => "filter",
+            Self::RangeFilter => "range-filter",
+        }
+    }
+}
+
+/// What is minimised.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Loss {
+    /// The squared error, averaged over components: as in the paper's experiments.
+    #[default]
+    Mse,
+    /// The negative log-likelihood Σᵢ (rᵢ²/(2σᵢ²) + log σᵢ + ½ log 2π) of a Gaussian about the policy's action, as in the
+    /// paper's theory (Definition 3.1).
+    Nll,
 }
 
 /// Activation of the hidden layers.
@@ -100,6 +187,8 @@ pub enum Schedule {
     /// Linearly, step by step, to `final_share` of the start.
     #[default]
     Linear,
+    /// Along half a cosine, step by step, to `final_share` of the start.
+    Cosine,
 }
 
 /// Where to compute.
@@ -113,74 +202,6 @@ pub enum Device {
     Cpu,
     /// A GPU; an error where there is none.
     Cuda,
-}
-
-/// Settings of robust behaviour cloning.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Rbc {
-    /// What the blocks are ranked by.
-    pub objective: Objective,
-    /// The share of outliers to withstand; never read from the data. Sets `block` and `window` where they are not given.
-    #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 0.5))]
-    pub assumed_epsilon: f64,
-    /// Samples a block; ⌊1/(3 `assumed_epsilon`)⌋, between 1 and `block_max`, where it is not given.
-    #[schemars(range(min = 1))]
-    pub block: Option<u32>,
-    /// Largest block that `assumed_epsilon` may set.
-    #[schemars(range(min = 1))]
-    pub block_max: u32,
-    /// Samples drawn and divided into blocks at each step; 0 takes the whole data set, as Algorithm 1 does.
-    pub chunk: u32,
-    /// Share of the blocks, around the median one, that give the gradient. Where it is not given it is as wide as the
-    /// assumption allows: a share (1 − `assumed_epsilon`)^`block` of the blocks is clean, the upper end of the window is
-    /// put there, hence 2 (1 − `assumed_epsilon`)^`block` − 1, and the median block alone where that is not positive.
-    #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 1.0))]
-    pub window: Option<f64>,
-}
-
-impl Rbc {
-    /// Samples a block: as given, or ⌊1/(3 `assumed_epsilon`)⌋ between 1 and `block_max`.
-    pub fn block_size(&self) -> u32 {
-        self.block.unwrap_or_else(|| {
-            // The quotient of two decimals that divide evenly (0.2 · 5/3, 1/(3 · 0.1)) may fall short by a rounding.
-            let size = (1.0 / (3.0 * self.assumed_epsilon) + 1e-9).floor();
-            size.clamp(1.0, f64::from(self.block_max)) as u32
-        })
-    }
-
-    /// Share of the blocks that give the gradient: as given, or as wide as `assumed_epsilon` allows; 0 stands for the
-    /// median block alone.
-    pub fn window_share(&self) -> f64 {
-        self.window.unwrap_or_else(|| {
-            // A product, not a power: the C library has no say in it.
-            let clean = (0..self.block_size()).fold(1.0, |clean, _| clean * (1.0 - self.assumed_epsilon));
-            (2.0 * clean - 1.0).max(0.0)
-        })
-    }
-}
-
-impl Default for Rbc {
-    fn default() -> Self {
-        Self {
-            objective: Objective::MinMax,
-            assumed_epsilon: 0.2,
-            block: None,
-            block_max: 6,
-            chunk: 960,
-            window: None,
-        }
-    }
-}
-
-/// What blocks are ranked by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Objective {
-    /// The loss of the policy less that of a challenger that is trained to make it large (Definition 3.1).
-    MinMax,
-    /// The loss of the policy alone.
-    Direct,
 }
 
 fn default_hidden() -> Vec<u32> {
@@ -215,40 +236,6 @@ fn one() -> u32 {
     1
 }
 
-impl Parameters for TrainParameters {
-    fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let (block, chunk) = (self.rbc.block_size(), self.rbc.chunk);
-        if self.method == Method::Rbc && chunk != 0 && block > chunk {
-            problems.push(Problem::new(
-                "/rbc/chunk",
-                format!("a chunk of {chunk} samples does not hold a block of {block}"),
-            ));
-        }
-        problems
-    }
-
-    fn irrelevant(&self) -> Vec<&'static str> {
-        // Where it is computed is recorded, not keyed: `--strict-platform` is for those who want it keyed.
-        let mut irrelevant = vec!["/device"];
-        if self.method != Method::Rbc {
-            irrelevant.push("/rbc");
-        } else if self.rbc.block.is_some() {
-            irrelevant.push("/rbc/block_max");
-            if self.rbc.window.is_some() {
-                irrelevant.push("/rbc/assumed_epsilon");
-            }
-        }
-        if self.schedule == Schedule::Constant {
-            irrelevant.push("/final_share");
-        }
-        if !self.standardize {
-            irrelevant.push("/standardize_floor");
-        }
-        irrelevant
-    }
-}
-
 /// The declaration of `train`.
 pub struct Train;
 
@@ -257,9 +244,10 @@ impl Kind for Train {
     const NAME: &'static str = "train";
     const SUMMARY: &'static str = "Learns a policy from demonstrations.";
     const REVISIONS: &'static [Revision] = &[
+        // 2: `trust` and `history` have more columns; policies are what they were.
         Revision {
             part: "train",
-            number: 1,
+            number: 2,
         },
         NN,
         POLICY,
@@ -297,9 +285,12 @@ impl Kind for Train {
             },
             OutputPort {
                 name: "history",
-                doc: "One row per epoch: mean over its steps of the squared error that gave the gradient, of the value of \
-                      the median block (what `rbc` ranks by), and of the gradient's norm before clipping; squared error \
-                      on the validation set, and the learning rate, at its end.",
+                doc: "One row per epoch: mean over its steps of the loss that gave the gradient, of the value of the median \
+                      block (what `rbc` ranks by), and of the gradient's norm before clipping; squared error on the \
+                      validation set, whatever the loss, and the learning rate, at its end; the deviation σ of a policy that \
+                      has one that is not given (`nll` with a learnt one, `noisy-bc`, `mixture`) or the scale of \
+                      `robust-loss`; the effective number of samples (Σw)²/Σw² of `noisy-bc`; and in the last row τ̂ of \
+                      `rbc`, a lower estimate of the paper's τ and no certificate.",
                 content: Content::Table(TableSchema::new(vec![
                     Column::new("epoch", ColumnType::UInt32),
                     Column::new("loss", ColumnType::Float64),
@@ -307,16 +298,23 @@ impl Kind for Train {
                     Column::new("median", ColumnType::Float64).nullable(),
                     Column::new("learning_rate", ColumnType::Float64),
                     Column::new("gradient_norm", ColumnType::Float64),
+                    Column::new("sigma", ColumnType::Float64).nullable(),
+                    Column::new("effective_samples", ColumnType::Float64).nullable(),
+                    Column::new("tau", ColumnType::Float64).nullable(),
                 ])),
                 volatile: false,
             },
             OutputPort {
                 name: "trust",
-                doc: "One row per training sample: how often it was drawn, and how often it gave a gradient.",
+                doc: "One row per training sample: how often it was drawn, and how often it gave a gradient; and how much \
+                      the method trusts it, within 0 and 1. For `noisy-bc`, `mixture` and `robust-loss` that is its density \
+                      in proportion to the greatest possible, its responsibility, and its weight, under the policy that was \
+                      learnt; for the others how often it gave a gradient when it was drawn, 0 where it never was.",
                 content: Content::Table(TableSchema::new(vec![
                     Column::new("sample", ColumnType::UInt64),
                     Column::new("drawn", ColumnType::UInt64),
                     Column::new("selected", ColumnType::UInt64),
+                    Column::new("trust", ColumnType::Float64),
                 ])),
                 volatile: false,
             },
@@ -346,10 +344,31 @@ impl Kind for Train {
         let network = 6 * 4 * (between.sum::<u64>() + 64 * widths().sum::<u64>());
         // Every layer's output, and on the way back its gradient.
         let pass = |rows: u64| 2 * 4 * rows * widths().sum::<u64>();
-        let need = match (parameters.method, parameters.rbc.chunk) {
-            (Method::Bc, _) => network + pass(u64::from(parameters.batch)),
-            (Method::Rbc, 0) => 2 * (network + 2 * pass(SAMPLES)),
-            (Method::Rbc, chunk) => 2 * (network + 2 * pass(u64::from(chunk))),
+        let batch = u64::from(parameters.batch);
+        // Where all samples pass through the networks, they do in parts.
+        let sweep = pass(1024) / 2;
+        let rbc = || match parameters.rbc.chunk {
+            0 => 2 * (network + 2 * pass(SAMPLES)),
+            chunk => 2 * (network + 2 * pass(u64::from(chunk))) + sweep,
+        };
+        let cloning = |networks: u64| networks * (network + pass(batch) + sweep);
+        let need = match parameters.method {
+            Method::Bc | Method::Trimmed | Method::Mixture | Method::RobustLoss | Method::RangeFilter => {
+                cloning(1)
+            }
+            Method::NoisyBc if parameters.noisy_bc.form == NoisyForm::Published => {
+                cloning(u64::from(parameters.noisy_bc.members))
+            }
+            Method::NoisyBc => cloning(1),
+            Method::CoTeaching => cloning(2),
+            Method::Rbc => rbc(),
+            Method::Filter => {
+                cloning(1)
+                    + match parameters.filter.by {
+                        FilterBy::CrossFit => cloning(u64::from(parameters.filter.folds)),
+                        FilterBy::Rbc => rbc(),
+                    }
+            }
         };
         Resources {
             cores: parameters.threads,

@@ -1,0 +1,131 @@
+use tch::{Device, Tensor};
+
+use super::Judged;
+use crate::NnError;
+
+/// Gaussians about the outputs, contaminated by a uniform density over [−1, 1] in every component: the density of a
+/// target a about an output μ is (1 − ε) N(a; μ, σ²I) + ε 2^−A.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contamination {
+    /// A: number of components.
+    width: usize,
+    /// σ and ε of each network.
+    parameters: Vec<(f64, f64)>,
+}
+
+impl Contamination {
+    /// With these pairs of σ and ε, one for each network; σ is positive, and ε between 0 and 1, both excluded.
+    ///
+    /// # Panics
+    ///
+    /// Where they are not.
+    pub fn new(width: usize, parameters: Vec<(f64, f64)>) -> Self {
+        let sound = |(sigma, epsilon): &(f64, f64)| *sigma > 0.0 && *epsilon > 0.0 && *epsilon < 1.0;
+        assert!(
+            parameters.iter().all(sound),
+            "deviations and shares of a mixture: {parameters:?}"
+        );
+        Self { width, parameters }
+    }
+
+    /// σ and ε of each network.
+    pub fn parameters(&self) -> &[(f64, f64)] {
+        &self.parameters
+    }
+
+    /// d = log((1 − ε) N(a)/(ε 2^−A)) is linear in the squared error: its value at 0, and its slope.
+    fn odds(&self, (sigma, epsilon): (f64, f64)) -> (f64, f64) {
+        let width = self.width as f64;
+        // N(a) / 2^−A = (2/(σ √(2π)))^A exp(−A e/(2σ²)).
+        let peak = width * libm::log(2.0 / (sigma * (2.0 * std::f64::consts::PI).sqrt()));
+        let share = libm::log((1.0 - epsilon) / epsilon);
+        (share + peak, -width / (2.0 * sigma * sigma))
+    }
+
+    /// The probability that a sample of this squared error came from the Gaussian of a network: its responsibility
+    /// z = (1 − ε) N/((1 − ε) N + ε 2^−A).
+    pub fn responsibility(&self, network: usize, error: f64) -> f64 {
+        let (offset, slope) = self.odds(self.parameters[network]);
+        1.0 / (1.0 + libm::exp(-(offset + slope * error)))
+    }
+
+    /// Negative log-likelihoods of samples with these squared errors, `[K, B]`, and their responsibilities as weights: 2σ²/A
+    /// times the likelihood's derivative by the squared error.
+    pub fn judge(&self, errors: &Tensor) -> Result<Judged, NnError> {
+        let odds: Vec<(f64, f64)> = self.parameters.iter().map(|pair| self.odds(*pair)).collect();
+        let column = |value: &dyn Fn(usize) -> f64| column(self.parameters.len(), errors.device(), value);
+        // −log(ε 2^−A)
+        let base = column(&|network| {
+            let uniform = -(self.width as f64) * std::f64::consts::LN_2;
+            -(libm::log(self.parameters[network].1) + uniform)
+        })?;
+        let odds = errors
+            .f_mul(&column(&|network| odds[network].1)?)?
+            .f_add(&column(&|network| odds[network].0)?)?;
+        // log(1 + exp(d)), without overflow.
+        let tail = odds.f_abs()?.f_neg()?.f_exp()?.f_log1p()?;
+        let gain = odds.f_clamp_min(0.0)?.f_add(&tail)?;
+        Ok(Judged {
+            loss: base.f_sub(&gain)?,
+            weight: odds.f_neg()?.f_exp()?.f_add_scalar(1.0)?.f_reciprocal()?,
+        })
+    }
+}
+
+/// A value for each network, `[K, 1]`.
+fn column(networks: usize, device: Device, value: &dyn Fn(usize) -> f64) -> Result<Tensor, NnError> {
+    let values: Vec<f32> = (0..networks).map(|network| value(network) as f32).collect();
+    Ok(Tensor::f_from_slice(&values)?
+        .f_view([networks as i64, 1])?
+        .f_to_device(device)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::testing::check;
+
+    /// The density of a sample, part by part: of the Gaussian, and of the uniform.
+    fn densities(width: i32, (sigma, epsilon): (f64, f64), error: f64) -> (f64, f64) {
+        let normaliser = (2.0 * std::f64::consts::PI * sigma * sigma).powf(-0.5 * f64::from(width));
+        let square = error * f64::from(width);
+        (
+            (1.0 - epsilon) * normaliser * (-square / (2.0 * sigma * sigma)).exp(),
+            epsilon * 0.5_f64.powi(width),
+        )
+    }
+
+    #[test]
+    fn likelihood_slope_and_responsibility_are_those_of_the_formula() {
+        let errors: Vec<f64> = (0..40).map(|index| 1e-4 * 1.25_f64.powi(index)).collect();
+        for (width, sigma, epsilon) in [(1, 0.3, 0.2), (3, 0.25, 0.05), (8, 0.5, 0.4)] {
+            let mixture = Contamination::new(width as usize, vec![(sigma, epsilon)]);
+            let formula = |error: f64| {
+                let (gaussian, uniform) = densities(width, (sigma, epsilon), error);
+                -(gaussian + uniform).ln()
+            };
+            check(
+                &errors,
+                |errors| mixture.judge(errors).unwrap(),
+                formula,
+                2.0 * sigma * sigma / f64::from(width),
+            );
+            for error in &errors {
+                let (gaussian, uniform) = densities(width, (sigma, epsilon), *error);
+                let expected = gaussian / (gaussian + uniform);
+                assert!((mixture.responsibility(0, *error) - expected).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn far_samples_have_finite_losses_and_no_weight() {
+        let mixture = Contamination::new(3, vec![(0.01, 0.2)]);
+        let judged = mixture
+            .judge(&Tensor::from_slice(&[4.0_f32]).view([1, 1]))
+            .unwrap();
+        let expected = -(0.2_f64 * 0.125).ln();
+        assert!((judged.loss.double_value(&[0, 0]) - expected).abs() < 1e-5);
+        assert!(judged.weight.double_value(&[0, 0]).abs() < 1e-30);
+    }
+}

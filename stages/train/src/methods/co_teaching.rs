@@ -1,0 +1,141 @@
+use provenir_nn::{Ensemble, NnError};
+use tch::{Kind, Tensor};
+
+use crate::cloning::Setting;
+use crate::data::Data;
+use crate::method::{Findings, Memory, Method, Trace, frequencies, recall_learners};
+use crate::order::{Order, Selected};
+use crate::student::{Batch, Student, smallest};
+
+/// Two networks of which each learns from the samples of a minibatch that the other one fits best; the first is the
+/// policy.
+pub(crate) struct CoTeaching<'a> {
+    data: &'a Data,
+    order: Order,
+    policy: Student,
+    peer: Student,
+    selected: Selected,
+    settings: CoTeachingSettings,
+    /// Share of a minibatch that is left out in this epoch.
+    forgotten: f64,
+}
+
+/// Settings of [`CoTeaching`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CoTeachingSettings {
+    /// Share of a minibatch that is left out in the end.
+    pub(crate) epsilon: f64,
+    /// Epochs until then.
+    pub(crate) ramp: u64,
+}
+
+impl CoTeachingSettings {
+    /// ε min(t/T, 1): the share that is left out in an epoch, counted from 0.
+    fn forgotten(self, epoch: u64) -> f64 {
+        if epoch >= self.ramp {
+            self.epsilon
+        } else {
+            self.epsilon * epoch as f64 / self.ramp as f64
+        }
+    }
+}
+
+impl<'a> CoTeaching<'a> {
+    pub(crate) fn new(setting: &Setting<'a>, settings: CoTeachingSettings) -> Result<Self, NnError> {
+        let data = setting.data;
+        let order = setting.order(1)?;
+        let student = |name| setting.student(&setting.streams, name, &order);
+        Ok(Self {
+            policy: student("policy")?,
+            peer: student("peer")?,
+            selected: Selected::new(data.members * data.samples, data.device())?,
+            order,
+            data,
+            settings,
+            forgotten: 0.0,
+        })
+    }
+}
+
+/// A step on the samples that are flagged, `keep` of each network; gives loss and gradient's norm.
+fn learn(
+    student: &mut Student,
+    mut batch: Batch<'_>,
+    flags: &Tensor,
+    keep: usize,
+) -> Result<(Tensor, Tensor), NnError> {
+    let weights = flags.f_mul_scalar(batch.rows() as f64 / keep as f64)?;
+    let loss = batch.errors.f_mul(&weights)?.f_mean_dim(1, false, Kind::Float)?;
+    batch.follow(&weights)?;
+    Ok((loss, student.descend(&batch)?))
+}
+
+impl Method for CoTeaching<'_> {
+    fn policies(&self) -> &Ensemble {
+        self.policy.ensemble()
+    }
+
+    fn begin_epoch(&mut self, epoch: u64) -> Result<(), NnError> {
+        self.forgotten = self.settings.forgotten(epoch);
+        self.order.shuffle(epoch)
+    }
+
+    fn step(&mut self, within: usize, _: u64, rates: &[f64]) -> Result<Trace, NnError> {
+        let index = self.order.minibatch(within)?;
+        let policy = self.policy.pass(self.data, &index, rates)?;
+        let peer = self.peer.pass(self.data, &index, rates)?;
+        let rows = policy.rows();
+        let keep = ((1.0 - self.forgotten) * rows as f64 + 1e-9).floor() as usize;
+        let keep = keep.clamp(1, rows);
+        let (by_policy, by_peer) = (smallest(&policy.errors, keep)?, smallest(&peer.errors, keep)?);
+        self.selected
+            .add(&index, &by_peer.f_to_kind(Kind::Int64)?.f_reshape(-1)?)?;
+        let (loss, norm) = learn(&mut self.policy, policy, &by_peer, keep)?;
+        let _ = learn(&mut self.peer, peer, &by_policy, keep)?;
+        Ok(Trace {
+            loss,
+            norm,
+            median: None,
+        })
+    }
+
+    fn memory(&self) -> Result<Memory, NnError> {
+        Ok(Memory {
+            learners: vec![self.policy.learner.save()?, self.peer.learner.save()?],
+            drawn: self.order.drawn().to_vec(),
+            selected: self.selected.counts()?,
+            values: Vec::new(),
+        })
+    }
+
+    fn recall(&mut self, memory: &Memory) -> Result<(), NnError> {
+        recall_learners([&mut self.policy.learner, &mut self.peer.learner], memory)?;
+        self.order.recall(memory)?;
+        self.selected.recall(memory)
+    }
+
+    fn findings(&mut self) -> Result<Findings, NnError> {
+        Ok(Findings {
+            trust: frequencies(self.order.drawn(), &self.selected.counts()?),
+            tau: Vec::new(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_grows_linearly_until_it_is_all_that_is_assumed() {
+        let settings = CoTeachingSettings {
+            epsilon: 0.2,
+            ramp: 4,
+        };
+        for (epoch, expected) in [(0, 0.0), (1, 0.05), (3, 0.15), (4, 0.2), (90, 0.2)] {
+            assert!((settings.forgotten(epoch) - expected).abs() < 1e-12);
+        }
+        let at_once = CoTeachingSettings { ramp: 0, ..settings };
+        assert!((at_once.forgotten(0) - 0.2).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,285 @@
+use provenir_nn::{Backward, Ensemble, Forward, NnError, Shape, select_rows, squared_error};
+use provenir_random::Stream;
+use tch::{Kind, Tensor};
+
+use super::bc::LeastSquares;
+use crate::cloning::{Setting, initial};
+use crate::data::Data;
+use crate::learner::{Descent, Learner};
+use crate::method::{Findings, Memory, Method, Trace, expect_length, frequencies, recall_learners};
+use crate::order::Selected;
+use crate::partition::{Blocks, Chunks, Partition, Selection, median_of_blocks};
+use crate::sweep::Sweep;
+
+/// Robust behaviour cloning: at every step a chunk of samples is drawn and divided into blocks at random, and the blocks
+/// around the median one give the gradient (Algorithm 1 of the paper, with its device of several blocks).
+///
+/// Blocks rank by the policy's loss less that of a challenger, which has its own initial values and its own optimiser and
+/// takes the opposite side: ascent on the difference, which is descent on its own loss, on the same blocks. Without a
+/// challenger they rank by the policy's loss.
+pub(crate) struct Rbc<'a> {
+    data: &'a Data,
+    streams: Vec<Stream>,
+    policy: Player,
+    challenger: Option<Player>,
+    settings: RbcSettings,
+    blocks: Blocks,
+    chunks: Chunks,
+    /// `[K, n, out]`
+    targets: Tensor,
+    drawn: Vec<u64>,
+    selected: Selected,
+}
+
+/// One side, with its buffers for a whole chunk and for the selected part of it.
+struct Player {
+    learner: Learner,
+    chunk: Forward,
+    /// Output − target over the chunk, `[K, n, out]`.
+    difference: Tensor,
+    selected: Forward,
+    backward: Backward,
+}
+
+impl Player {
+    fn new(
+        shape: &Shape,
+        data: &Data,
+        streams: &[Stream],
+        partition: Partition,
+        descent: Descent,
+    ) -> Result<Self, NnError> {
+        let learner = Learner::new(shape, streams, descent, data.device())?;
+        let chunk = Forward::new(&learner.ensemble, partition.samples)?;
+        Ok(Self {
+            difference: chunk.output().f_zeros_like()?,
+            chunk,
+            selected: Forward::new(&learner.ensemble, partition.slots())?,
+            backward: Backward::new(&learner.ensemble, partition.slots())?,
+            learner,
+        })
+    }
+
+    /// Squared errors of the chunk's samples, `[K, n]`.
+    fn errors(&mut self, data: &Data, index: &Tensor, targets: &Tensor) -> Result<Tensor, NnError> {
+        self.chunk.load(&data.observations, index)?;
+        self.chunk.run(&self.learner.ensemble)?;
+        squared_error(self.chunk.output(), targets, &self.difference)
+    }
+
+    /// A step along `factor` times the squared error of the selected samples, whose forward pass is taken over from the
+    /// chunk; gives the gradients' norms.
+    fn step(&mut self, selection: &Selection, factor: f64, rates: &[f64]) -> Result<Tensor, NnError> {
+        self.selected.gather(&self.chunk, &selection.places)?;
+        let mut delta = self.backward.output().shallow_clone();
+        let (members, rows, width) = self.difference.size3()?;
+        select_rows(
+            &self.difference.f_view([members * rows, width])?,
+            &selection.places,
+            &delta,
+        )?;
+        let slopes = selection
+            .weights
+            .f_mul_scalar(2.0 / width as f64 * factor)?
+            .f_unsqueeze(2)?;
+        let _ = delta.f_mul_(&slopes)?;
+        self.learner.descend(&self.selected, &mut self.backward, rates)
+    }
+}
+
+/// Settings of [`Rbc`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RbcSettings {
+    /// Whether there is a challenger.
+    pub(crate) challenger: bool,
+    /// How chunks are divided.
+    pub(crate) partition: Partition,
+    /// Samples of a block of the partition that τ̂ is measured on.
+    pub(crate) block: usize,
+    /// The loss, a function of the squared error.
+    pub(crate) loss: LeastSquares,
+    /// Steps of the challenger before τ̂ is measured; 0 measures none.
+    pub(crate) tau_steps: u64,
+    /// Deviation of the Gaussians whose likelihoods τ̂ compares.
+    pub(crate) sigma: f64,
+}
+
+impl<'a> Rbc<'a> {
+    /// Policies at their initial values.
+    pub(crate) fn new(setting: &Setting<'a>, settings: RbcSettings) -> Result<Self, NnError> {
+        let Setting {
+            shape,
+            streams,
+            descent,
+            ..
+        } = setting;
+        let (data, partition) = (setting.data, settings.partition);
+        let player = |name: &str| Player::new(shape, data, &initial(streams, name, 0), partition, *descent);
+        let policy = player("policy")?;
+        let counted = data.members * data.samples;
+        Ok(Self {
+            challenger: settings.challenger.then(|| player("challenger")).transpose()?,
+            blocks: Blocks::new(partition, data.members, data.device())?,
+            chunks: Chunks::new(data.samples),
+            targets: policy.chunk.output().f_zeros_like()?,
+            drawn: vec![0; counted],
+            selected: Selected::new(counted, data.device())?,
+            settings,
+            policy,
+            data,
+            streams: streams.clone(),
+        })
+    }
+
+    /// A chunk for each policy, counted through all data sets, `[K · n]`.
+    fn draw(&mut self, name: &str, step: u64) -> Vec<i64> {
+        let count = self.settings.partition.samples;
+        let mut index = Vec::with_capacity(self.data.members * count);
+        for (member, stream) in self.streams.iter().enumerate() {
+            let offset = member * self.data.samples;
+            self.chunks.draw(stream.child(name, step), count, |sample| {
+                index.push((offset + sample) as i64);
+            });
+        }
+        index
+    }
+
+    fn on_device(&self, index: &[i64]) -> Result<Tensor, NnError> {
+        Ok(Tensor::f_from_slice(index)?.f_to_device(self.data.device())?)
+    }
+
+    /// Passes a chunk through both networks; gives the policy's losses, `[K, n]`, and the blocks around the median one. They
+    /// rank by squared errors: the loss is a growing function of these, and so are differences.
+    fn judge(&mut self, index: &Tensor) -> Result<(Tensor, Selection), NnError> {
+        self.data.actions_into(index, &self.targets)?;
+        let loss = self.settings.loss;
+        let errors = self.policy.errors(self.data, index, &self.targets)?;
+        let mut selection;
+        if let Some(challenger) = &mut self.challenger {
+            let rival = challenger.errors(self.data, index, &self.targets)?;
+            selection = self.blocks.select(&errors.f_sub(&rival)?)?;
+            selection.median = LeastSquares { offset: 0.0, ..loss }.of(selection.median)?;
+        } else {
+            selection = self.blocks.select(&errors)?;
+            selection.median = loss.of(selection.median)?;
+        }
+        Ok((loss.of(errors)?, selection))
+    }
+
+    /// How often each sample was selected when it was drawn, `[K · N]`.
+    pub(crate) fn trust(&self) -> Result<Vec<f64>, NnError> {
+        Ok(frequencies(&self.drawn, &self.selected.counts()?))
+    }
+
+    /// τ̂ of each policy: how much the median block's likelihood falls short of the challenger's; nothing where there is
+    /// none, or where it took no further steps.
+    fn tau(&self) -> Result<Vec<f64>, NnError> {
+        if self.steps_afterwards() == 0 {
+            return Ok(Vec::new());
+        }
+        let Some(challenger) = &self.challenger else {
+            return Ok(Vec::new());
+        };
+        let mut sweep = Sweep::new(self.policies(), self.data)?;
+        let policy = sweep.residuals(self.policies())?;
+        let challenger = sweep.residuals(&challenger.learner.ensemble)?;
+        let samples = self.data.samples;
+        let partition = Partition::new(samples, self.settings.block, 0.0);
+        let likelihood = LeastSquares::likelihood(self.data.action_width(), self.settings.sigma);
+        let streams = self.streams.iter().enumerate();
+        Ok(streams
+            .map(|(member, stream)| {
+                let (policy, challenger) = (policy.errors(member), challenger.errors(member));
+                let differences: Vec<f64> = stream
+                    .child("partition", 0)
+                    .permutation(samples)
+                    .into_iter()
+                    .map(|sample| policy[sample] - challenger[sample])
+                    .collect();
+                likelihood.factor * median_of_blocks(&differences, partition)
+            })
+            .collect())
+    }
+}
+
+impl Method for Rbc<'_> {
+    fn policies(&self) -> &Ensemble {
+        &self.policy.learner.ensemble
+    }
+
+    fn begin_epoch(&mut self, _: u64) -> Result<(), NnError> {
+        Ok(())
+    }
+
+    fn step(&mut self, _: usize, step: u64, rates: &[f64]) -> Result<Trace, NnError> {
+        let index = self.draw("chunk", step);
+        for sample in &index {
+            self.drawn[*sample as usize] += 1;
+        }
+        let index = self.on_device(&index)?;
+        let (losses, selection) = self.judge(&index)?;
+        let members = self.data.members as i64;
+        let selected_losses = losses
+            .f_reshape(-1)?
+            .f_index_select(0, &selection.places)?
+            .f_view([members, -1])?;
+        let loss = selected_losses
+            .f_mul(&selection.weights)?
+            .f_sum_dim_intlist(1, false, Kind::Float)?;
+        let samples = index.f_index_select(0, &selection.places)?;
+        self.selected.add(&samples, &selection.selected)?;
+        let factor = self.settings.loss.factor;
+        let norm = self.policy.step(&selection, factor, rates)?;
+        if let Some(challenger) = &mut self.challenger {
+            let _ = challenger.step(&selection, factor, rates)?;
+        }
+        Ok(Trace {
+            loss,
+            norm,
+            median: Some(selection.median),
+        })
+    }
+
+    fn memory(&self) -> Result<Memory, NnError> {
+        let players = std::iter::once(&self.policy).chain(&self.challenger);
+        Ok(Memory {
+            learners: players
+                .map(|player| player.learner.save())
+                .collect::<Result<_, _>>()?,
+            drawn: self.drawn.clone(),
+            selected: self.selected.counts()?,
+            values: Vec::new(),
+        })
+    }
+
+    fn recall(&mut self, memory: &Memory) -> Result<(), NnError> {
+        let players = std::iter::once(&mut self.policy).chain(&mut self.challenger);
+        recall_learners(players.map(|player| &mut player.learner), memory)?;
+        expect_length("draws", self.drawn.len(), memory.drawn.len())?;
+        self.drawn.clone_from(&memory.drawn);
+        self.selected.recall(memory)
+    }
+
+    fn steps_afterwards(&self) -> u64 {
+        match self.challenger {
+            Some(_) => self.settings.tau_steps,
+            None => 0,
+        }
+    }
+
+    fn step_afterwards(&mut self, step: u64, rates: &[f64]) -> Result<(), NnError> {
+        let index = self.draw("tau", step);
+        let (_, selection) = self.judge(&self.on_device(&index)?)?;
+        if let Some(challenger) = &mut self.challenger {
+            let _ = challenger.step(&selection, self.settings.loss.factor, rates)?;
+        }
+        Ok(())
+    }
+
+    fn findings(&mut self) -> Result<Findings, NnError> {
+        Ok(Findings {
+            trust: self.trust()?,
+            tau: self.tau()?,
+        })
+    }
+}

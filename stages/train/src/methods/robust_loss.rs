@@ -1,0 +1,146 @@
+use provenir_nn::{NnError, Robust};
+use tch::{Device, Tensor};
+
+use super::sample::residuals_of_some;
+use crate::cloning::{Course, Rule, Verdict};
+use crate::method::Notes;
+use crate::student::{Batch, mean};
+
+/// A loss that grows more slowly than the squared error beyond a scale that comes from the data.
+pub(crate) struct RobustLoss {
+    loss: Robust,
+    /// The loss's scale in proportion to that of the data.
+    tuning: f64,
+    scale: Scale,
+    /// Scale of each policy's residuals.
+    scales: Vec<f64>,
+}
+
+/// Where the scale of the data comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Scale {
+    Given(f64),
+    /// At the start of every epoch, and no less than this.
+    Measured {
+        floor: f64,
+    },
+}
+
+/// 1.4826 times the median of the sizes: the deviation of normal values of mean 0.
+fn deviation(values: &[f32]) -> f64 {
+    /// 1/Φ⁻¹(3/4)
+    const CONSISTENT: f64 = 1.482_602_218_505_602;
+    let mut sizes: Vec<f64> = values.iter().map(|value| f64::from(value.abs())).collect();
+    let middle = sizes.len() / 2;
+    let (below, upper, _) = sizes.select_nth_unstable_by(middle, f64::total_cmp);
+    let upper = *upper;
+    let median = if values.len().is_multiple_of(2) {
+        let lower = below.iter().copied().max_by(f64::total_cmp).unwrap_or(upper);
+        0.5 * (lower + upper)
+    } else {
+        upper
+    };
+    CONSISTENT * median
+}
+
+impl RobustLoss {
+    pub(crate) fn new(loss: Robust, tuning: f64, scale: Scale) -> Self {
+        Self {
+            loss,
+            tuning,
+            scale,
+            scales: Vec::new(),
+        }
+    }
+
+    /// Scale of the loss for each policy, `[K, 1]`.
+    fn column(&self, device: Device) -> Result<Tensor, NnError> {
+        let values: Vec<f32> = self
+            .scales
+            .iter()
+            .map(|scale| (scale * self.tuning) as f32)
+            .collect();
+        Ok(Tensor::f_from_slice(&values)?
+            .f_view([values.len() as i64, 1])?
+            .f_to_device(device)?)
+    }
+}
+
+impl Rule for RobustLoss {
+    fn begin_epoch(&mut self, _: u64, course: &mut Course<'_>) -> Result<(), NnError> {
+        let members = course.data.members;
+        self.scales = match self.scale {
+            Scale::Given(scale) => vec![scale; members],
+            Scale::Measured { floor } => {
+                let residuals = residuals_of_some(course)?;
+                let scale = |member| deviation(residuals.components(member)).max(floor);
+                (0..members).map(scale).collect()
+            }
+        };
+        Ok(())
+    }
+
+    fn judge(&mut self, batch: &mut Batch<'_>) -> Result<Verdict, NnError> {
+        let judged = self
+            .loss
+            .judge(&batch.errors, &self.column(batch.errors.device())?)?;
+        batch.follow(&judged.weight)?;
+        Ok(Verdict {
+            loss: mean(&judged.loss)?,
+            selected: None,
+        })
+    }
+
+    fn notes(&self) -> Result<Notes, NnError> {
+        Ok(Notes {
+            sigma: self.scales.clone(),
+            effective: Vec::new(),
+        })
+    }
+
+    fn trust(&mut self, course: &mut Course<'_>) -> Result<Option<Vec<f64>>, NnError> {
+        self.begin_epoch(0, course)?;
+        let residuals = course.residuals()?;
+        let mut trust = Vec::with_capacity(course.data.members * course.data.samples);
+        for (member, scale) in self.scales.iter().enumerate() {
+            let errors: Vec<f32> = residuals
+                .errors(member)
+                .into_iter()
+                .map(|error| error as f32)
+                .collect();
+            let scale = Tensor::f_from_slice(&[(scale * self.tuning) as f32])?.f_view([1, 1])?;
+            let errors = Tensor::f_from_slice(&errors)?.f_view([1, -1])?;
+            let weights = self.loss.judge(&errors, &scale)?.weight;
+            trust.extend(
+                Vec::<f32>::try_from(weights.f_view(-1)?)?
+                    .into_iter()
+                    .map(f64::from),
+            );
+        }
+        Ok(Some(trust))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use provenir_random::Stream;
+
+    use super::*;
+
+    #[test]
+    fn the_scale_is_the_deviation_of_normal_values_whatever_a_fifth_of_them_is() {
+        let mut stream = Stream::new(3, "scale");
+        let mut values: Vec<f32> = (0..40_000).map(|_| (0.07 * stream.normal()) as f32).collect();
+        assert!((deviation(&values) / 0.07 - 1.0).abs() < 0.02);
+        values[..8000].fill(1.0);
+        // The median of all is the quantile 0.5/0.8 of the clean: Φ⁻¹((1 + 0.625)/2) = 0.88715.
+        assert!((deviation(&values) / (0.07 * 0.88715 * 1.4826) - 1.0).abs() < 0.02);
+        for (values, median) in [
+            (&[-3.0_f32, 1.0, 2.0][..], 2.0),
+            (&[1.0, -4.0, 2.0, 9.0], 3.0),
+            (&[5.0], 5.0),
+        ] {
+            assert!((deviation(values) / 1.482_602_2 - median).abs() < 1e-6);
+        }
+    }
+}
