@@ -151,7 +151,7 @@ fn a_worker_of_another_build_is_refused() {
         .filtered(&outcome.stderr)
         .replace(provenir_build_id::BUILD, "[BUILD]");
     insta::assert_snapshot!(text, @r"
-    error: the run stops: the worker `[FOLDER]/bin/provenir-noop-worker` is of another build: build another, protocol 1, while this command is build [DIGEST], protocol 1
+    error: the run stops: the worker `[FOLDER]/bin/provenir-noop-worker` is of another build: build another, protocol 1, while this command is build [DIGEST], protocol 2
       help: build both together: `make build`
     0 cells executed, 1 not run in [TIME]
     ");
