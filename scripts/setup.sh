@@ -43,6 +43,14 @@ rust() {
     curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --quiet --profile minimal --no-modify-path
 }
 
+# Wheels for the Python that LibTorch's are made for, into .deps/download.
+fetch() {
+    local platforms=(--platform manylinux2014_x86_64)
+    for minor in 5 12 17 24 25 26 27 28; do platforms+=(--platform "manylinux_2_${minor}_x86_64"); done
+    python3 -m pip download -q --no-deps --only-binary=:all: --python-version 3.11 --implementation cp "${platforms[@]}" \
+        --disable-pip-version-check -d "$deps/download" "$@"
+}
+
 # LibTorch 2.11.0, the one version that tch 0.24 binds. Its libraries and headers are taken out of the PyTorch wheel; the
 # processor needs five files of it, which find CUDA at run time where a full installation lies beside them.
 libtorch() {
@@ -58,10 +66,6 @@ libtorch() {
     say "fetching LibTorch 2.11.0 into .deps/libtorch (0.55 GB to download, 0.4 GB on disk)"
     rm -rf "$deps/download" "$deps/libtorch.new"
     mkdir -p "$deps/download" "$deps/libtorch.new/lib"
-    local platforms=()
-    for minor in 5 12 17 24 25 26 27 28; do platforms+=(--platform "manylinux_2_${minor}_x86_64"); done
-    fetch() { python3 -m pip download -q --no-deps --only-binary=:all: --python-version 3.11 --implementation cp "${platforms[@]}" \
-        --platform manylinux2014_x86_64 --disable-pip-version-check -d "$deps/download" "$@"; }
     fetch torch==2.11.0
     # The processor's library is linked against these two of NVIDIA's.
     fetch nvidia-cuda-runtime==13.0.96
@@ -80,6 +84,26 @@ libtorch() {
     echo 2.11.0 >"$deps/libtorch.new/build-version"
     rm -rf "$deps/download" "$deps/libtorch"
     mv "$deps/libtorch.new" "$deps/libtorch"
+}
+
+# CUDA's headers, from which the build makes what lets a GPU repeat a step; nothing of CUDA is needed to run.
+cuda_headers() {
+    [ -z "${LIBTORCH:-}" ] && [ ! -e "$deps/libtorch/include/cuda_runtime_api.h" ] || return 0
+    say "fetching CUDA's headers into .deps/libtorch/include (3 MB)"
+    rm -rf "$deps/download"
+    mkdir -p "$deps/download"
+    fetch nvidia-cuda-runtime==13.0.96
+    fetch nvidia-cuda-crt==13.0.88
+    (
+        cd "$deps/download"
+        unzip -q nvidia_cuda_runtime-*.whl 'nvidia/cu13/include/*'
+        unzip -q nvidia_cuda_crt-*.whl 'nvidia/cu13/include/*'
+        # The file that is looked for comes last, so that an interrupted copy is made again.
+        mv nvidia/cu13/include/cuda_runtime_api.h .
+        cp -r nvidia/cu13/include/. ../libtorch/include/
+        mv cuda_runtime_api.h ../libtorch/include/
+    )
+    rm -rf "$deps/download"
 }
 
 # A virtual environment below .deps/ with exactly the packages of a requirements file.
@@ -106,6 +130,7 @@ build)
     debian_packages "${build_packages[@]}"
     rust
     libtorch
+    cuda_headers
     ;;
 test | lint | oracle | torch)
     python3 -c 'import ensurepip, venv' 2>/dev/null || debian_packages python3-venv

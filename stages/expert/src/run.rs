@@ -439,10 +439,10 @@ pub(crate) fn failure(error: NnError) -> Failure {
     let message = error.to_string();
     match error {
         NnError::Device(_) => Failure::environment(message).help("set `device` to `auto` or `cpu`"),
-        NnError::Torch(_) if message.contains("memory") => {
+        NnError::Torch(_) | NnError::Graph(_) if message.contains("memory") => {
             Failure::environment(message).help("use smaller networks or a smaller `batch`")
         }
         NnError::Policy(_) => Failure::stage(message),
-        NnError::Torch(_) | NnError::Length { .. } => Failure::bug(message),
+        NnError::Torch(_) | NnError::Graph(_) | NnError::Length { .. } => Failure::bug(message),
     }
 }

@@ -45,6 +45,13 @@ pub struct Adam {
     /// Mean of squared gradients, `[K, P]`.
     square: Tensor,
     blocks: Vec<Block>,
+    /// What a step's moves are computed by, for each network, `[K, 1]`: see [`Adam::step`].
+    slope: Tensor,
+    offset: Tensor,
+    /// What weight decay leaves of each network's parameters, `[K, 1]`.
+    kept: Tensor,
+    /// Norms of the gradients at the last step, `[K]`.
+    norms: Tensor,
     steps: u64,
 }
 
@@ -102,9 +109,14 @@ impl Adam {
                 })
             })
             .collect::<Result<_, NnError>>()?;
+        let column = || Tensor::f_zeros([members, 1], (Kind::Float, parameters.device()));
         Ok(Self {
             settings,
             members: members as usize,
+            slope: column()?,
+            offset: column()?,
+            kept: column()?,
+            norms: Tensor::f_zeros([members], (Kind::Float, parameters.device()))?,
             gradient: gradient.shallow_clone(),
             mean,
             square,
@@ -128,6 +140,18 @@ impl Adam {
     /// −rate · m / (1 − β₁ᵗ) / (√(v / (1 − β₂ᵗ)) + ε), computed as m / (c √v + d), where c and d depend on step and network
     /// alone: the fewest passes over memory that LibTorch's operations allow.
     pub fn step(&mut self, rates: &[f64], clip: Option<f64>) -> Result<Tensor, NnError> {
+        self.prepare(rates)?;
+        self.apply(clip)?;
+        self.settle()?;
+        let mut norms = self.norms.f_zeros_like()?;
+        norms.f_copy_(&self.norms)?;
+        Ok(norms)
+    }
+
+    /// The first part of a step: what it needs of numbers that change from step to step.
+    ///
+    /// [`Adam::apply`] can then be repeated by a GPU ([`crate::Repeated`]), and [`Adam::settle`] comes last.
+    pub fn prepare(&mut self, rates: &[f64]) -> Result<(), NnError> {
         assert_eq!(rates.len(), self.members, "a learning rate for each network");
         self.steps += 1;
         let AdamSettings {
@@ -138,17 +162,28 @@ impl Adam {
         } = self.settings;
         let bias1 = 1.0 - libm::pow(beta1, self.steps as f64);
         let bias2_root = (1.0 - libm::pow(beta2, self.steps as f64)).sqrt();
-        let column = |value: &dyn Fn(f64) -> f64| -> Result<Tensor, NnError> {
+        let columns: [(&mut Tensor, &dyn Fn(f64) -> f64); 3] = [
+            (&mut self.slope, &|rate| -(bias1 / bias2_root) / rate),
+            (&mut self.offset, &|rate| -(bias1 * epsilon) / rate),
+            (&mut self.kept, &|rate| 1.0 - rate * weight_decay),
+        ];
+        // The last one is of use where there is decay.
+        let count = if weight_decay > 0.0 { 3 } else { 2 };
+        for (column, value) in columns.into_iter().take(count) {
             let values: Vec<f32> = rates.iter().map(|rate| value(*rate) as f32).collect();
-            Ok(Tensor::f_from_slice(&values)?
-                .f_view([rates.len() as i64, 1])?
-                .f_to_device(self.gradient.device())?)
-        };
-        let slope = column(&|rate| -(bias1 / bias2_root) / rate)?;
-        let offset = column(&|rate| -(bias1 * epsilon) / rate)?;
-        let kept = (weight_decay > 0.0)
-            .then(|| column(&|rate| 1.0 - rate * weight_decay))
-            .transpose()?;
+            column.f_copy_(&Tensor::f_from_slice(&values)?.f_unsqueeze(1)?)?;
+        }
+        Ok(())
+    }
+
+    /// The second part of a step: moves the parameters.
+    pub fn apply(&mut self, clip: Option<f64>) -> Result<(), NnError> {
+        let AdamSettings {
+            beta1,
+            beta2,
+            weight_decay,
+            ..
+        } = self.settings;
         let norms = self.gradient.f_norm_scalaropt_dim(2.0, 1, true)?;
         // As `torch.nn.utils.clip_grad_norm_`: the constant keeps the quotient finite.
         let scale = clip
@@ -178,18 +213,33 @@ impl Adam {
             }
             let _ = square.f_lerp_(scratch, 1.0 - beta2)?;
             let _ = square.f_sqrt_out(scratch)?;
-            let _ = offset.f_addcmul_out(scratch, scratch, &slope)?;
-            if let Some(kept) = &kept {
-                let _ = parameters.f_mul_(kept)?;
+            let _ = self.offset.f_addcmul_out(scratch, scratch, &self.slope)?;
+            if weight_decay > 0.0 {
+                let _ = parameters.f_mul_(&self.kept)?;
             }
             let _ = parameters.f_addcdiv_(mean, scratch)?;
-            if self.steps.is_multiple_of(FLUSH_EVERY) {
-                let _ = mean.f_abs_out(scratch)?;
-                let _ = scratch.f_threshold_backward_grad_input(mean, mean, LEAST_MEAN)?;
-                let _ = square.f_threshold_(LEAST_SQUARE, 0.0)?;
-            }
         }
-        Ok(norms.f_squeeze_dim(1)?)
+        self.norms.f_copy_(&norms.f_squeeze_dim(1)?)?;
+        Ok(())
+    }
+
+    /// The last part of a step: every so many steps, what is next to nothing becomes nothing.
+    pub fn settle(&mut self) -> Result<(), NnError> {
+        if !self.steps.is_multiple_of(FLUSH_EVERY) {
+            return Ok(());
+        }
+        for Block {
+            mean,
+            square,
+            scratch,
+            ..
+        } in &mut self.blocks
+        {
+            let _ = mean.f_abs_out(scratch)?;
+            let _ = scratch.f_threshold_backward_grad_input(mean, mean, LEAST_MEAN)?;
+            let _ = square.f_threshold_(LEAST_SQUARE, 0.0)?;
+        }
+        Ok(())
     }
 
     /// Forgets everything: the next step is the first.

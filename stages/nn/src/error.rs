@@ -8,6 +8,9 @@ pub enum NnError {
     /// LibTorch refused an operation, or ran out of memory.
     #[error("LibTorch: {}", first_line(.0))]
     Torch(#[from] TchError),
+    /// A step could not be recorded for a GPU, or not be repeated.
+    #[error("CUDA graph: {0}")]
+    Graph(String),
     /// Saved values do not fit the networks they are meant for.
     #[error("{what}: {expected} values are needed, {found} were given")]
     Length {

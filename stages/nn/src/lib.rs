@@ -7,6 +7,7 @@
 //! * [`select_rows`]: minibatches out of a data set.
 //! * [`squared_error`], [`Robust`], [`Contamination`], [`Deviations`]: losses of policies by what they are off.
 //! * [`Adam`]: the optimiser, with state that can be saved, a learning rate for each network and gradient clipping.
+//! * [`Repeated`]: a step that a GPU repeats without being told every operation again.
 //! * [`Schedule`]: how the learning rate changes.
 //! * [`device`]: where to compute, and why not there.
 //!
@@ -28,6 +29,7 @@ mod cuda;
 pub mod device;
 mod ensemble;
 mod error;
+mod graph;
 mod loss;
 mod passes;
 mod renormalised;
@@ -39,7 +41,8 @@ mod testing;
 pub use adam::{Adam, AdamSettings};
 pub use ensemble::{Ensemble, Gradient};
 pub use error::NnError;
-pub use loss::{Contamination, Deviations, Judged, Robust, squared_error};
+pub use graph::Repeated;
+pub use loss::{Contamination, Deviations, Judged, Responsibility, Robust, squared_error};
 pub use passes::{Backward, Forward, select_rows};
 pub use renormalised::Renormalised;
 pub use schedule::Schedule;

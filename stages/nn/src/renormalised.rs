@@ -148,7 +148,7 @@ impl Renormalised {
         })
     }
 
-    /// The input, `[K, N, in]`: to be filled before [`Renormalised::run`].
+    /// The input, `[K, N, in]`: to be filled before [`Renormalised::run`], which [`Renormalised::prepare`] comes before.
     pub fn input(&self) -> &Tensor {
         &self.norms[0].raw
     }
@@ -164,9 +164,19 @@ impl Renormalised {
         &self.deltas[self.deltas.len() - 1]
     }
 
+    /// Counts a run that is about to begin, and gives whether it will be corrected, in which runs differ.
+    pub fn prepare(&mut self) -> bool {
+        self.runs += 1;
+        self.corrected()
+    }
+
+    fn corrected(&self) -> bool {
+        self.runs > WARM_UP
+    }
+
     /// Computes the output of every network for the input; the running statistics take note of it.
     pub fn run(&mut self, ensemble: &Ensemble) -> Result<(), NnError> {
-        let corrected = self.runs >= WARM_UP;
+        let corrected = self.corrected();
         for (depth, (weight, bias)) in ensemble.layers().enumerate() {
             self.norms[depth].run(corrected)?;
             let output = self.norms.get(depth + 1).map_or(&self.output, |norm| &norm.raw);
@@ -178,7 +188,6 @@ impl Renormalised {
                 };
             }
         }
-        self.runs += 1;
         Ok(())
     }
 
@@ -342,6 +351,7 @@ mod tests {
                 let slope = normal(6, &[MEMBERS, JUDGED as i64, 3]);
                 (output.narrow(1, 0, JUDGED as i64) * &slope).sum(None).backward();
                 let mut gradient = case.ensemble.gradient().unwrap();
+                case.passes.prepare();
                 case.passes.run(&case.ensemble).unwrap();
                 assert!(close(case.passes.output(), &output.detach()));
                 case.passes.delta().shallow_clone().copy_(&slope);
@@ -359,6 +369,7 @@ mod tests {
     fn running_statistics_approach_those_of_the_batch() {
         let Case { ensemble, mut passes } = case(Activation::Relu);
         for _ in 0..150 {
+            passes.prepare();
             passes.run(&ensemble).unwrap();
         }
         // What is left of the start after n runs is 0.99ⁿ of it.
@@ -396,13 +407,16 @@ mod tests {
         let Case { ensemble, mut passes } = case(Activation::Relu);
         let other = case(Activation::Relu).passes;
         warm(&mut passes);
+        passes.prepare();
         passes.run(&ensemble).unwrap();
         let (statistics, runs) = passes.save().unwrap();
         let mut again = other;
         assert_ne!(again.save().unwrap().0, statistics);
         again.load(&statistics, runs).unwrap();
         assert_eq!(again.save().unwrap(), (statistics.clone(), WARM_UP + 1));
+        passes.prepare();
         passes.run(&ensemble).unwrap();
+        again.prepare();
         again.run(&ensemble).unwrap();
         assert_eq!(bits(passes.output()), bits(again.output()));
         let error = again.load(&statistics[1..], 0).unwrap_err().to_string();

@@ -139,10 +139,14 @@ fn agent(file: &File<'_>, archive: &[u8], context: &Context<'_>, task: &Task) ->
 fn help(misfit: &Misfit, format: Option<PolicyFormat>) -> String {
     match (format, misfit.time_feature()) {
         (Some(PolicyFormat::Archive), Some(true)) => {
-            "it was probably trained with the time feature (RL Zoo's `TimeFeatureWrapper`): set `time_feature = true`".to_owned()
+            "it was probably trained with the time feature (RL Zoo's `TimeFeatureWrapper`): set `time_feature = true` \
+             (`--time-feature` on the command line)"
+                .to_owned()
         }
         (Some(PolicyFormat::Archive), Some(false)) => {
-            "it was probably trained without the time feature: leave `time_feature` out".to_owned()
+            "it was probably trained without the time feature: leave `time_feature` out \
+             (`--time-feature` on the command line)"
+                .to_owned()
         }
         _ => misfit.help(),
     }

@@ -3,8 +3,9 @@ use provenir_policy::{About, ActionMap, Activation, Layer, Policy};
 use provenir_random::Stream;
 use tch::{Device, Kind, Tensor};
 
+use super::inputs::Entropy;
 use super::spread::{Gaussian, Spread};
-use super::{LearnerSettings, NORMALISED_BETA1, Saved, normal, unreadable};
+use super::{LearnerSettings, NORMALISED_BETA1, Saved, unreadable};
 use provenir_execution::Coded;
 
 /// A Gaussian policy squashed by tanh.
@@ -68,15 +69,13 @@ impl Actor {
         })
     }
 
-    /// Draws an action for every observation, `[B, O]`. What the pass computed stays until the next one, for
-    /// [`Actor::step`].
-    pub(super) fn sample(&mut self, observations: &Tensor, noise: Stream) -> Result<Sample, NnError> {
+    /// Draws an action for every observation, `[B, O]`, with standard normal noise, `[B, A]`. What the pass computed stays
+    /// until the next one, for [`Actor::differentiate`].
+    pub(super) fn sample(&mut self, observations: &Tensor, noise: &Tensor) -> Result<Sample, NnError> {
         self.forward.input().f_get(0)?.f_copy_(observations)?;
         self.forward.run(&self.ensemble)?;
         let gaussian = self.spread.gaussian(&self.forward, self.action)?;
-        let shape = [observations.size()[0], self.action as i64];
-        let noise = normal(noise, shape, observations.device())?;
-        let before = gaussian.mean.f_addcmul(&gaussian.deviation, &noise)?;
+        let before = gaussian.mean.f_addcmul(&gaussian.deviation, noise)?;
         let actions = before.f_tanh()?;
         // log N(u) − log(1 − tanh²u), the latter as 2 (log 2 − u − softplus(−2u)), which does not cancel.
         let squashing = before
@@ -96,30 +95,36 @@ impl Actor {
         Ok(Sample {
             actions,
             log_probability,
-            noise,
+            noise: noise.shallow_clone(),
             gaussian,
         })
     }
 
+    /// What comes before a step of that rate.
+    pub(super) fn prepare(&mut self, rate: f64) -> Result<(), NnError> {
+        self.adam.prepare(&[rate])?;
+        self.spread.prepare(rate)
+    }
+
     /// A step against the gradient of the mean of α log π − Q at the last sample; `slope` is that of Q by the actions,
     /// `[B, A]`.
-    pub(super) fn step(
-        &mut self,
-        sample: &Sample,
-        slope: &Tensor,
-        temperature: f64,
-        rate: f64,
-    ) -> Result<(), NnError> {
-        self.differentiate(sample, slope, temperature)?;
-        let _ = self.adam.step(&[rate], None)?;
-        self.spread.step(rate)
+    pub(super) fn step(&mut self, sample: &Sample, slope: &Tensor, entropy: &Entropy) -> Result<(), NnError> {
+        self.differentiate(sample, slope, entropy)?;
+        self.adam.apply(None)?;
+        self.spread.step()
+    }
+
+    /// What comes after a step.
+    pub(super) fn settle(&mut self) -> Result<(), NnError> {
+        self.adam.settle()?;
+        self.spread.settle()
     }
 
     pub(super) fn differentiate(
         &mut self,
         sample: &Sample,
         slope: &Tensor,
-        temperature: f64,
+        entropy: &Entropy,
     ) -> Result<(), NnError> {
         let Sample {
             actions,
@@ -131,14 +136,14 @@ impl Actor {
         // By u, where the action is tanh u: log π has the slope 2 tanh u there, and Q what comes through tanh.
         let through = actions.f_square()?.f_neg()?.f_add_scalar(1.0)?.f_mul(slope)?;
         let by_mean = actions
-            .f_mul_scalar(2.0 * temperature)?
+            .f_mul(&entropy.double)?
             .f_sub(&through)?
             .f_div_scalar(rows)?;
         // u moves with the noise by the deviation, whose logarithm log π also counts itself.
         let by_log_deviation = by_mean
             .f_mul(&gaussian.deviation)?
             .f_mul(noise)?
-            .f_add_scalar(-temperature / rows)?;
+            .f_add(&entropy.negative_share)?;
         let by_features = self.spread.differentiate(
             gaussian,
             &self.forward,

@@ -38,6 +38,8 @@ pub(super) struct Critics {
     by_input: Tensor,
     /// The middle of each quantile's share; empty where the mean is learned.
     levels: Vec<f32>,
+    /// The same where the critics are, `[N, 1]`.
+    levels_there: Tensor,
 }
 
 /// Who values what comes next.
@@ -126,6 +128,9 @@ impl Critics {
             backward: Backward::new(&ensemble, settings.batch)?,
             by_input: forward.input().f_zeros_like()?,
             observation,
+            levels_there: Tensor::f_from_slice(&levels)?
+                .f_unsqueeze(1)?
+                .f_to_device(device)?,
             levels,
             gradient,
             ensemble,
@@ -133,19 +138,36 @@ impl Critics {
         })
     }
 
-    /// A step towards what the critics should have said; gives the loss.
-    pub(super) fn step(&mut self, transitions: &Transitions<'_>, rate: f64) -> Result<f64, NnError> {
+    /// What comes before a step of that rate; gives whether it is one of those whose normalisation is corrected.
+    pub(super) fn prepare(&mut self, rate: f64) -> Result<bool, NnError> {
+        self.adam.prepare(&[rate; COUNT])?;
+        Ok(match &mut self.next {
+            Next::Slow { .. } => false,
+            Next::Joint { passes, .. } => passes.prepare(),
+        })
+    }
+
+    /// A step towards what the critics should have said; gives the loss, one number in double precision.
+    pub(super) fn step(&mut self, transitions: &Transitions<'_>) -> Result<Tensor, NnError> {
         let loss = self.differentiate(transitions)?;
-        let _ = self.adam.step(&[rate; COUNT], None)?;
+        self.adam.apply(None)?;
         Ok(loss)
     }
 
-    pub(super) fn differentiate(&mut self, transitions: &Transitions<'_>) -> Result<f64, NnError> {
+    /// What comes after a step.
+    pub(super) fn settle(&mut self) -> Result<(), NnError> {
+        self.adam.settle()
+    }
+
+    pub(super) fn differentiate(&mut self, transitions: &Transitions<'_>) -> Result<Tensor, NnError> {
         let (said, next) = self.say(transitions)?;
         let targets = self.targets(&next, transitions)?;
         let (loss, delta) = match self.value {
             Value::Mean => squared(&said, &targets)?,
-            Value::Quantiles { .. } => quantile_huber(&said, &targets, &self.levels)?,
+            Value::Quantiles { .. } if said.device() == Device::Cpu => {
+                quantile_huber(&said, &targets, &self.levels)?
+            }
+            Value::Quantiles { .. } => quantile_huber_by_tensors(&said, &targets, &self.levels_there)?,
         };
         match &mut self.next {
             Next::Slow { .. } => {
@@ -218,7 +240,7 @@ impl Critics {
         &mut self,
         observations: &Tensor,
         actions: &Tensor,
-    ) -> Result<(f64, Tensor), NnError> {
+    ) -> Result<(Tensor, Tensor), NnError> {
         let networks = match &mut self.next {
             Next::Slow { .. } => &self.ensemble,
             Next::Joint { passes, folded } => {
@@ -249,7 +271,7 @@ impl Critics {
             .by_input
             .f_narrow(2, self.observation as i64, width)?
             .f_sum_dim_intlist([0_i64].as_slice(), false, Kind::Float)?;
-        Ok((value.f_double_value(&[])?, slope))
+        Ok((value, slope))
     }
 
     /// Slow copies move towards the critics.
@@ -295,19 +317,23 @@ fn fill(input: &Tensor, observations: &Tensor, actions: &Tensor) -> Result<(), N
 
 /// Half the squared error, in the mean over the batch, summed over the critics; and its gradient by what they said
 /// (`[2, B, 1]`). Targets are `[B, 1]`.
-fn squared(said: &Tensor, targets: &Tensor) -> Result<(f64, Tensor), NnError> {
+fn squared(said: &Tensor, targets: &Tensor) -> Result<(Tensor, Tensor), NnError> {
     let rows = said.size()[1] as f64;
     let error = said.f_sub(targets)?;
-    let loss = error.f_square()?.f_sum(Kind::Float)?.f_double_value(&[])? / (2.0 * rows);
+    let loss = error
+        .f_square()?
+        .f_sum(Kind::Float)?
+        .f_to_kind(Kind::Double)?
+        .f_div_scalar(2.0 * rows)?;
     Ok((loss, error.f_div_scalar(rows)?))
 }
 
 /// The quantile Huber loss (Dabney et al. 2018, equation 10, κ = 1), in the mean over samples, critics, quantiles and
 /// targets; and its gradient by what the critics said (`[2, B, N]`). Targets are `[B, T]`, a level stands for each of the N.
 ///
-/// There are 2 · B · N · T pairs and few numbers: one pass on the host takes a fifth of the time of LibTorch's many over
-/// the pairs.
-fn quantile_huber(said: &Tensor, targets: &Tensor, levels: &[f32]) -> Result<(f64, Tensor), NnError> {
+/// There are 2 · B · N · T pairs and few numbers: one pass of the processor takes a fifth of the time of LibTorch's many
+/// over the pairs.
+fn quantile_huber(said: &Tensor, targets: &Tensor, levels: &[f32]) -> Result<(Tensor, Tensor), NnError> {
     let (shape, width) = (said.size(), targets.size()[1] as usize);
     let (said, targets) = (host(said)?, host(targets)?);
     let pairs = (said.len() * width) as f64;
@@ -338,7 +364,30 @@ fn quantile_huber(said: &Tensor, targets: &Tensor, levels: &[f32]) -> Result<(f6
         }
     }
     Ok((
-        loss / pairs,
+        Tensor::f_from_slice(&[loss / pairs])?.f_squeeze()?,
         Tensor::f_from_slice(&deltas)?.f_view(shape.as_slice())?,
     ))
+}
+
+/// [`quantile_huber`] where numbers cannot be had without waiting for a GPU; levels are `[N, 1]`.
+pub(super) fn quantile_huber_by_tensors(
+    said: &Tensor,
+    targets: &Tensor,
+    levels: &Tensor,
+) -> Result<(Tensor, Tensor), NnError> {
+    let error = targets.f_unsqueeze(1)?.f_sub(&said.f_unsqueeze(3)?)?;
+    let pairs = error.numel() as f64;
+    let clipped = error.f_clamp(-1.0, 1.0)?;
+    let slope = levels
+        .f_sub(&error.f_lt(0.0)?.f_to_kind(Kind::Float)?)?
+        .f_abs()?
+        .f_mul(&clipped)?;
+    let delta = slope
+        .f_sum_dim_intlist([3_i64].as_slice(), false, Kind::Float)?
+        .f_div_scalar(-pairs)?;
+    let loss = slope
+        .f_mul(&error.f_sub(&clipped.f_mul_scalar(0.5)?)?)?
+        .f_sum(Kind::Double)?
+        .f_div_scalar(pairs)?;
+    Ok((loss, delta))
 }

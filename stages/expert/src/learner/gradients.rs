@@ -1,6 +1,7 @@
 //! Gradients against LibTorch's own, and losses against their definitions.
 
-use super::critics::Next;
+use super::critics::{Next, quantile_huber_by_tensors};
+use super::inputs::Entropy;
 use super::spread::Spread;
 use super::*;
 
@@ -23,7 +24,13 @@ fn settings(value: Value) -> LearnerSettings {
 }
 
 fn tensor(name: &str, width: usize) -> Tensor {
-    normal(Stream::new(1, name), [ROWS, width as i64], Device::Cpu).unwrap()
+    normal(Stream::new(1, name), [ROWS, width as i64]).unwrap()
+}
+
+fn entropy(temperature: f64) -> Entropy {
+    let mut entropy = Entropy::new(ROWS as usize, Device::Cpu).unwrap();
+    entropy.set(temperature).unwrap();
+    entropy
 }
 
 fn difference(left: &Tensor, right: &Tensor) -> f64 {
@@ -177,7 +184,10 @@ fn the_critics_descend_along_their_loss() {
         let targets = critics.targets(&next, &case.transitions()).unwrap();
         let expected = loss(value, &said, &targets);
         expected.backward();
-        let found = critics.differentiate(&case.transitions()).unwrap();
+        let found = critics
+            .differentiate(&case.transitions())
+            .unwrap()
+            .double_value(&[]);
         assert!((found - expected.double_value(&[])).abs() < 1e-5 * found);
         let Critics {
             ensemble, gradient, ..
@@ -219,7 +229,10 @@ fn normalised_critics_descend_along_their_loss() {
         let targets = critics.targets(&next, &case.transitions()).unwrap();
         let expected = loss(value, &said, &targets);
         expected.backward();
-        let found = critics.differentiate(&case.transitions()).unwrap();
+        let found = critics
+            .differentiate(&case.transitions())
+            .unwrap()
+            .double_value(&[]);
         assert!((found - expected.double_value(&[])).abs() < 1e-5 * found);
         let Critics {
             ensemble, gradient, ..
@@ -249,12 +262,12 @@ fn the_policy_descends_along_its_loss() {
         let expected = log_probability.mean(None) * 0.3 - &worth;
         expected.backward();
 
-        let sample = actor.sample(&observations, Stream::new(1, "noise")).unwrap();
+        let sample = actor.sample(&observations, &noise).unwrap();
         assert!(difference(&sample.actions, &actions) < 1e-6);
         assert!(difference(&sample.log_probability, &log_probability) < 1e-4);
         let (found, slope) = critics.slope(&observations, &sample.actions).unwrap();
-        assert!((found - worth.double_value(&[])).abs() < 1e-6);
-        actor.differentiate(&sample, &slope, 0.3).unwrap();
+        assert!((found.double_value(&[]) - worth.double_value(&[])).abs() < 1e-6);
+        actor.differentiate(&sample, &slope, &entropy(0.3)).unwrap();
         let Actor {
             ensemble, gradient, ..
         } = &mut actor;
@@ -279,7 +292,7 @@ fn state_dependent() -> (Actor, Tensor) {
         .map(|value| 4.0 * value)
         .collect();
     actor.ensemble.load(&larger).unwrap();
-    let logarithms = normal(Stream::new(1, "logarithms"), [7, ACTION as i64], Device::Cpu).unwrap();
+    let logarithms = normal(Stream::new(1, "logarithms"), [7, ACTION as i64]).unwrap();
     let leaf = (logarithms * 0.3 - 0.5).set_requires_grad(true);
     let Spread::StateDependent(functions) = &mut actor.spread else {
         panic!("gSDE was asked for")
@@ -311,9 +324,9 @@ fn a_policy_with_gsde_descends_along_its_loss() {
     let loss = (log_probability * 0.3 - (&actions * &slope).sum_dim_intlist(1, true, None)).mean(None);
     loss.backward();
 
-    let sample = actor.sample(&observations, Stream::new(1, "noise")).unwrap();
+    let sample = actor.sample(&observations, &noise).unwrap();
     assert!(difference(&sample.actions, &actions) < 1e-6);
-    actor.differentiate(&sample, &slope, 0.3).unwrap();
+    actor.differentiate(&sample, &slope, &entropy(0.3)).unwrap();
     let Spread::StateDependent(functions) = &actor.spread else {
         panic!("gSDE was asked for")
     };
@@ -347,7 +360,7 @@ fn exploration_with_gsde_deviates_by_functions_of_the_state() {
     // The functions that a stream stands for: weights row by row.
     let functions = |draw: u64| {
         let noise = Stream::new(9, "noise").child("draw", draw);
-        let weights = normal(noise, [ROWS * 7, ACTION as i64], Device::Cpu).unwrap();
+        let weights = normal(noise, [ROWS * 7, ACTION as i64]).unwrap();
         weights.view([ROWS, 7, ACTION as i64]) * logarithms.exp()
     };
     for (observations, draw) in [(&first, 0), (&second, 0), (&first, 1), (&first, 0)] {
@@ -397,6 +410,24 @@ fn targets_are_those_of_the_papers() {
 }
 
 #[test]
+fn the_quantile_loss_of_a_gpu_is_that_of_the_processor() {
+    let value = Value::Quantiles { count: 5, dropped: 2 };
+    let stream = Stream::new(2, "critics");
+    let mut critics = Critics::new(&settings(value), OBSERVATION, ACTION, &stream, Device::Cpu).unwrap();
+    let case = Case::new();
+    let (said, next) = critics.say(&case.transitions()).unwrap();
+    let targets = critics.targets(&next, &case.transitions()).unwrap();
+    let leaf = said.copy().set_requires_grad(true);
+    let expected = loss(value, &leaf, &targets);
+    expected.backward();
+    let levels = Tensor::from_slice(&[0.1_f32, 0.3, 0.5, 0.7, 0.9]).unsqueeze(1);
+    let (found, delta) = quantile_huber_by_tensors(&said, &targets, &levels).unwrap();
+    let expected = expected.double_value(&[]);
+    assert!((found.double_value(&[]) - expected).abs() < 1e-6 * expected);
+    assert!(difference(&delta, &leaf.grad()) < 1e-6);
+}
+
+#[test]
 fn slow_critics_follow() {
     let stream = Stream::new(5, "slow");
     let mut critics =
@@ -406,7 +437,8 @@ fn slow_critics_follow() {
         Next::Joint { .. } => panic!("slow copies were asked for"),
     };
     let before = copies(&critics);
-    let _ = critics.step(&Case::new().transitions(), 0.01).unwrap();
+    critics.prepare(0.01).unwrap();
+    let _ = critics.step(&Case::new().transitions()).unwrap();
     let there = critics.ensemble.save().unwrap();
     assert_ne!(before, there);
     critics.follow().unwrap();
@@ -420,7 +452,8 @@ fn exploration_draws_from_the_same_policy() {
     let stream = Stream::new(6, "explore");
     let mut actor = Actor::new(&settings(Value::Mean), OBSERVATION, ACTION, &stream, Device::Cpu).unwrap();
     let observations = tensor("observations", OBSERVATION);
-    let sample = actor.sample(&observations, Stream::new(9, "noise")).unwrap();
+    let noise = normal(Stream::new(9, "noise"), [ROWS, ACTION as i64]).unwrap();
+    let sample = actor.sample(&observations, &noise).unwrap();
     let values = Vec::<f32>::try_from(observations.view(-1)).unwrap();
     let mut actions = vec![0.0; ROWS as usize * ACTION];
     actor

@@ -5,6 +5,7 @@
 //! * `spread`: how far its actions spread about their means, by a head of the network or by gSDE.
 //! * `critics`: two networks that value actions, what they should have said, and the gradient of what they got wrong.
 //! * `temperature`: the weight of the entropy.
+//! * `inputs`: what an update reads, where a GPU that repeats a recorded one finds it.
 //!
 //! Gradients are written by hand, on the passes of `provenir-nn`; the tests hold them against LibTorch's own.
 //!
@@ -14,10 +15,11 @@ mod actor;
 mod critics;
 #[cfg(test)]
 mod gradients;
+mod inputs;
 mod spread;
 mod temperature;
 
-use provenir_nn::{Adam, Ensemble, NnError};
+use provenir_nn::{Adam, Ensemble, NnError, Repeated};
 use provenir_policy::{About, Policy};
 use provenir_random::Stream;
 use tch::{Device, Kind, Tensor};
@@ -25,6 +27,7 @@ use tch::{Device, Kind, Tensor};
 use actor::Actor;
 pub use critics::Value;
 use critics::{Critics, Transitions};
+use inputs::Inputs;
 use provenir_execution::{Coded, coded};
 use temperature::Temperature;
 
@@ -93,11 +96,16 @@ pub struct PolicyMetrics {
 pub struct Learner {
     settings: LearnerSettings,
     stream: Stream,
-    device: Device,
     updates: u64,
     actor: Actor,
     critics: Critics,
     temperature: Temperature,
+    inputs: Inputs,
+    /// What an update finds: the loss of the critics and, where the policy is updated, the mean of log π and what the
+    /// critics say of it, in double precision, `[3]`.
+    found: Tensor,
+    /// Whether the policy is updated, and whether normalisation is corrected.
+    repeated: Repeated<(bool, bool)>,
 }
 
 struct State {
@@ -123,61 +131,53 @@ impl Learner {
             actor: Actor::new(settings, observation, action, &stream, device)?,
             critics: Critics::new(settings, observation, action, &stream, device)?,
             temperature: Temperature::new(settings.temperature, action),
+            inputs: Inputs::new(settings.batch, observation, action, device)?,
+            found: Tensor::f_zeros([3], (Kind::Double, device))?,
+            repeated: Repeated::new(device)?,
             settings: settings.clone(),
             stream,
-            device,
             updates: 0,
         })
     }
 
     /// A step of the critics and, where it is due, of policy and temperature; `rate_share` multiplies the learning rate.
     pub fn update(&mut self, batch: &Batch<'_>, rate_share: f64) -> Result<Metrics, NnError> {
-        let rows = self.settings.batch as i64;
-        let tensor = |values: &[f32]| -> Result<Tensor, NnError> {
-            Ok(Tensor::f_from_slice(values)?
-                .f_view([rows, -1])?
-                .f_to_device(self.device)?)
-        };
-        let (observations, actions) = (tensor(batch.observations)?, tensor(batch.actions)?);
-        let next_observations = tensor(batch.next_observations)?;
-        let (rewards, discounts) = (tensor(batch.rewards)?, tensor(batch.discounts)?);
         let rate = self.settings.learning_rate * rate_share;
         let temperature = self.temperature.value();
         let stream = self.stream.child("update", self.updates);
         let due = self.updates.is_multiple_of(self.settings.policy_delay);
         self.updates += 1;
 
-        let next = self.actor.sample(&next_observations, stream.child("next", 0))?;
-        let soft = next.log_probability.f_mul_scalar(-temperature)?;
-        let critic_loss = self.critics.step(
-            &Transitions {
-                observations: &observations,
-                actions: &actions,
-                rewards: &rewards,
-                discounts: &discounts,
-                next_observations: &next_observations,
-                next_actions: &next.actions,
-                soft: &soft,
-            },
-            rate,
-        )?;
-        let policy = if due {
-            let sample = self.actor.sample(&observations, stream.child("now", 0))?;
-            let (value, slope) = self.critics.slope(&observations, &sample.actions)?;
-            self.actor.step(&sample, &slope, temperature, rate)?;
-            let log_probability = mean(&sample.log_probability)?;
+        self.inputs.load(batch, &stream, temperature)?;
+        let corrected = self.critics.prepare(rate)?;
+        if due {
+            self.actor.prepare(rate)?;
+        }
+        let Self {
+            actor,
+            critics,
+            inputs,
+            found,
+            repeated,
+            ..
+        } = self;
+        repeated.run((due, corrected), || step(actor, critics, inputs, found, due))?;
+        critics.settle()?;
+        if due {
+            actor.settle()?;
+        }
+        let mut numbers = [0.0; 3];
+        found.f_copy_data(&mut numbers, 3)?;
+        let [critic_loss, log_probability, value] = numbers;
+        if due {
             self.temperature.step(log_probability, rate);
-            Some(PolicyMetrics {
-                loss: temperature * log_probability - value,
-                entropy: -log_probability,
-            })
-        } else {
-            None
-        };
-        self.critics.follow()?;
+        }
         Ok(Metrics {
             critic_loss,
-            policy,
+            policy: due.then_some(PolicyMetrics {
+                loss: temperature * log_probability - value,
+                entropy: -log_probability,
+            }),
             temperature,
         })
     }
@@ -222,6 +222,36 @@ impl Learner {
     }
 }
 
+/// The part of an update that a GPU does without the host: a step of the critics and, where it is due, of the policy.
+fn step(
+    actor: &mut Actor,
+    critics: &mut Critics,
+    inputs: &Inputs,
+    found: &Tensor,
+    due: bool,
+) -> Result<(), NnError> {
+    let find = |place: i64, number: &Tensor| found.f_get(place)?.f_copy_(number);
+    let next = actor.sample(&inputs.next_observations, &inputs.next_noise)?;
+    let critic_loss = critics.step(&Transitions {
+        observations: &inputs.observations,
+        actions: &inputs.actions,
+        rewards: &inputs.rewards,
+        discounts: &inputs.discounts,
+        next_observations: &inputs.next_observations,
+        next_actions: &next.actions,
+        soft: &next.log_probability.f_mul(&inputs.entropy.negative)?,
+    })?;
+    find(0, &critic_loss)?;
+    if due {
+        let sample = actor.sample(&inputs.observations, &inputs.noise)?;
+        let (value, slope) = critics.slope(&inputs.observations, &sample.actions)?;
+        actor.step(&sample, &slope, &inputs.entropy)?;
+        find(1, &sample.log_probability.f_mean(Kind::Float)?)?;
+        find(2, &value)?;
+    }
+    critics.follow()
+}
+
 fn unreadable(what: &'static str) -> NnError {
     NnError::Length {
         what,
@@ -238,17 +268,10 @@ fn host(tensor: &Tensor) -> Result<Vec<f32>, NnError> {
     Ok(values)
 }
 
-/// The mean of all values.
-fn mean(tensor: &Tensor) -> Result<f64, NnError> {
-    Ok(tensor.f_mean(Kind::Float)?.f_double_value(&[])?)
-}
-
 /// Standard normal numbers.
-fn normal(mut stream: Stream, shape: [i64; 2], device: Device) -> Result<Tensor, NnError> {
+fn normal(mut stream: Stream, shape: [i64; 2]) -> Result<Tensor, NnError> {
     let values: Vec<f32> = (0..shape[0] * shape[1]).map(|_| stream.normal() as f32).collect();
-    Ok(Tensor::f_from_slice(&values)?
-        .f_view(shape)?
-        .f_to_device(device)?)
+    Ok(Tensor::f_from_slice(&values)?.f_view(shape)?)
 }
 
 /// Networks, and how far Adam has come with them.

@@ -139,12 +139,26 @@ impl Spread {
         Ok(Some(by_features.f_unsqueeze(0)?))
     }
 
+    /// What comes before a step of that rate.
+    pub(super) fn prepare(&mut self, rate: f64) -> Result<(), NnError> {
+        self.adam().map_or(Ok(()), |adam| adam.prepare(&[rate]))
+    }
+
     /// A step against the gradient of the last differentiation, of what is learned here.
-    pub(super) fn step(&mut self, rate: f64) -> Result<(), NnError> {
-        if let Self::StateDependent(functions) = self {
-            let _ = functions.adam.step(&[rate], None)?;
+    pub(super) fn step(&mut self) -> Result<(), NnError> {
+        self.adam().map_or(Ok(()), |adam| adam.apply(None))
+    }
+
+    /// What comes after a step.
+    pub(super) fn settle(&mut self) -> Result<(), NnError> {
+        self.adam().map_or(Ok(()), Adam::settle)
+    }
+
+    fn adam(&mut self) -> Option<&mut Adam> {
+        match self {
+            Self::Head => None,
+            Self::StateDependent(functions) => Some(&mut functions.adam),
         }
-        Ok(())
     }
 
     /// Draws an action for every row of what the network has said, before it is squashed.
