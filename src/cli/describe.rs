@@ -99,6 +99,22 @@ pub(super) fn json(table: &Table) -> Result<Value, TableError> {
     }))
 }
 
+/// Names of a table's number columns, and the mean of each; `None` where it has no value.
+pub(super) fn means(table: &Table) -> Result<Vec<(String, Option<f64>)>, TableError> {
+    let mut means = Vec::new();
+    for column in &table.schema().columns {
+        if matches!(
+            column.kind,
+            ColumnType::Bool | ColumnType::Utf8 | ColumnType::List(_) | ColumnType::FixedList(_)
+        ) {
+            continue;
+        }
+        let found = Column::read(table, &column.name, &column.kind)?;
+        means.push((column.name.clone(), found.range.map(|[_, mean, _]| mean)));
+    }
+    Ok(means)
+}
+
 /// A column's first values as text, the number of missing ones, and least, mean and most where they are numbers.
 struct Column {
     values: Vec<String>,

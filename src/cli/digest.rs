@@ -23,6 +23,15 @@ pub(super) struct Beginning<'a> {
     port: Option<&'a str>,
 }
 
+/// A whole digest that names something.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Name {
+    /// An artifact's bytes.
+    Object(Digest),
+    /// An action.
+    Action(ActionKey),
+}
+
 /// What a digest names.
 #[derive(Debug)]
 pub(super) enum Named {
@@ -54,6 +63,19 @@ impl<'a> Beginning<'a> {
 
     /// What it names in a store; `None` where that has nothing of the name.
     pub(super) fn find(&self, layout: &Layout) -> Result<Option<Named>, CommandError> {
+        let key = match self.name(layout)? {
+            None => return Ok(None),
+            Some(Name::Object(object)) => return Ok(Some(Named::Object(object))),
+            Some(Name::Action(key)) => key,
+        };
+        let result = Store::open(layout.root())
+            .result(&key)?
+            .ok_or_else(|| CommandError::request(format!("the result of action {} is gone", key.short())))?;
+        Ok(Some(Named::Output(self.output(&key, result)?)))
+    }
+
+    /// The one name in a store that begins so; `None` where there is none.
+    pub(super) fn name(&self, layout: &Layout) -> Result<Option<Name>, CommandError> {
         let keys = self.names(layout.results(), ".json")?;
         let objects = match self.port {
             None => self.names(layout.objects(), "")?,
@@ -67,14 +89,11 @@ impl<'a> Beginning<'a> {
             return Err(self.ambiguous(all.iter().map(|name| name.as_str())));
         };
         let wrong = |error: provenir_api::DigestError| CommandError::request(error.to_string());
-        if objects.contains(name) {
-            return Ok(Some(Named::Object(name.parse().map_err(wrong)?)));
-        }
-        let key: ActionKey = name.parse().map_err(wrong)?;
-        let result = Store::open(layout.root())
-            .result(&key)?
-            .ok_or_else(|| CommandError::request(format!("the result of action {} is gone", key.short())))?;
-        Ok(Some(Named::Output(self.output(&key, result)?)))
+        Ok(Some(if objects.contains(name) {
+            Name::Object(name.parse().map_err(wrong)?)
+        } else {
+            Name::Action(name.parse().map_err(wrong)?)
+        }))
     }
 
     /// The output that is meant: the first of an action's where none is named, as for a cell.

@@ -4,24 +4,32 @@
 //! it is.
 
 mod arguments;
+mod audit;
 mod describe;
 mod digest;
 mod doctor;
 mod environment;
 mod error;
 mod export;
+mod gc;
 mod init;
+mod lineage;
 mod log;
+mod measure;
+mod pin;
 mod plan;
 mod policy;
 mod reference;
 mod render;
 mod run;
+mod runs;
 mod selector;
 mod session;
 mod show;
 mod status;
 mod terminal;
+mod verify;
+mod why;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -81,12 +89,21 @@ fn execute(edition: &Edition, command: &Command) -> Result<Exit, CommandError> {
     match command {
         Command::Run(arguments) => run::run(edition, arguments),
         Command::Plan(arguments) => plan::plan(edition, arguments),
+        Command::Why(arguments) => why::why(edition, arguments),
+        Command::Lineage(arguments) => lineage::lineage(edition, arguments),
         Command::Status(arguments) => status::status(edition, arguments),
         Command::Show(arguments) => show::show(edition, arguments),
         Command::Render(arguments) => render::render(edition, arguments),
         Command::Export(arguments) => export::export(edition, arguments),
         Command::Path(arguments) => show::path(edition, arguments),
         Command::Log(arguments) => log::log(edition, arguments),
+        Command::Runs(arguments) => runs::runs(arguments),
+        Command::Diff(arguments) => runs::diff(arguments),
+        Command::Audit(arguments) => audit::audit(edition, arguments),
+        Command::Verify(arguments) => verify::verify(arguments),
+        Command::Gc(arguments) => gc::gc(arguments),
+        Command::Pin(arguments) => pin::pin(edition, arguments),
+        Command::Unpin(arguments) => pin::unpin(arguments),
         Command::Schema => {
             let schema = language_schema(&edition.registry());
             let text = serde_json::to_string_pretty(&schema).map_err(std::io::Error::from)?;

@@ -4,9 +4,9 @@ use std::fmt::Write;
 use super::arguments::PlanArguments;
 use super::error::{CommandError, Exit};
 use super::{Edition, session, terminal};
-use crate::exec::{Due, Standing, Survey, differences};
+use crate::exec::{Standing, Survey};
+use crate::lineage::Explainer;
 use crate::plan::{CellIndex, Plan};
-use crate::store::{ActionKey, MissReason, Store};
 
 /// `plan`.
 pub(super) fn plan(edition: &Edition, arguments: &PlanArguments) -> Result<Exit, CommandError> {
@@ -15,12 +15,13 @@ pub(super) fn plan(edition: &Edition, arguments: &PlanArguments) -> Result<Exit,
     let store = session::open(&arguments.manifest, &plan)?;
     let survey = Survey::take(&plan, &store, &force)?;
     store.flush();
+    let explainer = Explainer::new(&plan, &store, &survey);
     let mut text = heading(&plan, &survey);
     text.push_str(&table(&plan, &survey));
     if arguments.verbose {
-        text.push_str(&cells(&plan, &store, &survey)?);
+        text.push_str(&cells(&plan, &explainer, &survey)?);
     } else {
-        text.push_str(&reasons(&plan, &store, &survey)?);
+        text.push_str(&reasons(&plan, &explainer, &survey)?);
     }
     terminal::print(&text)?;
     Ok(Exit::Done)
@@ -103,18 +104,16 @@ fn table(plan: &Plan, survey: &Survey<'_>) -> String {
 }
 
 /// Why cells run, cells of one stage with one reason together.
-fn reasons(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Result<String, CommandError> {
+fn reasons(plan: &Plan, explainer: &Explainer<'_>, survey: &Survey<'_>) -> Result<String, CommandError> {
     let mut text = String::new();
     for stage in &plan.stages {
         let mut found: BTreeMap<String, Vec<CellIndex>> = BTreeMap::new();
         for cell in stage.cells.clone() {
             match &survey.standings[cell] {
                 Standing::Cached(_) => {}
-                Standing::Due { key, reason } => {
-                    found
-                        .entry(why(plan, store, survey, cell, *key, reason)?)
-                        .or_default()
-                        .push(cell);
+                Standing::Due { .. } => {
+                    let reason = explainer.brief(cell)?.unwrap_or_default();
+                    found.entry(reason).or_default().push(cell);
                 }
                 Standing::Unknown { producer } => {
                     let stage = &plan.stage_of(*producer).name;
@@ -141,16 +140,12 @@ fn reasons(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Result<String, Co
     })
 }
 
-fn cells(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Result<String, CommandError> {
+fn cells(plan: &Plan, explainer: &Explainer<'_>, survey: &Survey<'_>) -> Result<String, CommandError> {
     let mut grid = vec![["cell", "key", "", ""].map(str::to_owned).to_vec()];
     for (cell, standing) in survey.standings.iter().enumerate() {
         let (key, standing, reason) = match standing {
             Standing::Cached(result) => (result.key().short(), "up to date", String::new()),
-            Standing::Due { key, reason } => (
-                key.short(),
-                "to run",
-                why(plan, store, survey, cell, *key, reason)?,
-            ),
+            Standing::Due { key, .. } => (key.short(), "to run", explainer.brief(cell)?.unwrap_or_default()),
             Standing::Unknown { producer } => (
                 String::new(),
                 "unknown",
@@ -160,46 +155,4 @@ fn cells(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Result<String, Comm
         grid.push(vec![plan.name(cell), key, standing.to_owned(), reason]);
     }
     Ok(format!("\n{}", session::aligned(&grid)))
-}
-
-/// Why a cell runs, in short: what differs from the last time that the cell of this name ran.
-fn why(
-    plan: &Plan,
-    store: &Store,
-    survey: &Survey<'_>,
-    cell: CellIndex,
-    key: ActionKey,
-    reason: &Due,
-) -> Result<String, CommandError> {
-    const SHOWN: usize = 3;
-    match reason {
-        Due::Forced => return Ok("forced".to_owned()),
-        Due::Miss(MissReason::Missing(object)) => {
-            return Ok(format!(
-                "its artifact {} is missing from the store",
-                object.short()
-            ));
-        }
-        Due::Miss(MissReason::Damaged(object)) => {
-            return Ok(format!("its artifact {} is damaged", object.short()));
-        }
-        Due::Miss(MissReason::Unreadable) => return Ok("its result in the store cannot be read".to_owned()),
-        Due::Miss(MissReason::NoResult) => {}
-    }
-    let last = store.last_action(plan.manifest.as_str(), &plan.name(cell));
-    let Some(last) = last else {
-        return Ok("never run".to_owned());
-    };
-    if last == key {
-        return Ok("its result is missing from the store".to_owned());
-    }
-    let Some(old) = store.result(&last)? else {
-        return Ok("changed since it last ran".to_owned());
-    };
-    let found = differences(&old.action, &survey.action(cell)?);
-    let mut told: Vec<String> = found.iter().take(SHOWN).map(ToString::to_string).collect();
-    if found.len() > SHOWN {
-        told.push(format!("{} more", found.len() - SHOWN));
-    }
-    Ok(told.join("; "))
 }

@@ -68,10 +68,7 @@ pub(super) fn carry_out(
         command: std::env::args_os()
             .map(|argument| argument.to_string_lossy().into_owned())
             .collect(),
-        program: Program {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            build: provenir_build_id::BUILD.to_owned(),
-        },
+        program: program(),
     };
     let mut both = Both {
         display: Display::new(plan, manner.mode),
@@ -85,6 +82,14 @@ pub(super) fn carry_out(
         ));
     }
     Ok(Exit::of(&outcome.summary))
+}
+
+/// This program.
+pub(super) fn program() -> Program {
+    Program {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        build: provenir_build_id::BUILD.to_owned(),
+    }
 }
 
 /// Display and records; the record comes first, so that what is shown is on its way to the disk.

@@ -5,28 +5,40 @@ use std::fmt::Write;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::arguments::ManifestArguments;
+use super::arguments::{ManifestArguments, StoreArguments};
 use super::error::CommandError;
 use super::selector::Selector;
 use super::terminal::{say, show};
 use super::{Edition, environment};
-use crate::exec::WorkerProgram;
+use crate::exec::{WorkerProgram, greeting};
 use crate::manifest;
 use crate::plan::{CellIndex, Plan};
 use crate::store::{Layout, Store};
 
 /// Reads and expands a manifest; warns of what is odd in it.
 pub(super) fn plan(edition: &Edition, arguments: &ManifestArguments) -> Result<Plan, CommandError> {
-    let plan = manifest::load(
+    let mut plan = manifest::load(
         &arguments.manifest,
         &edition.registry(),
         &arguments.overrides.overrides(),
     )
     .map_err(|diagnostics| CommandError::Manifest(Box::new(diagnostics)))?;
+    if arguments.overrides.strict_platform {
+        plan.platform = Some(platform(edition)?);
+    }
     if !plan.warnings.is_empty() {
         show(&plan.warnings);
     }
     Ok(plan)
+}
+
+/// The numeric platform as a text: what a worker says of it, sorted by name.
+fn platform(edition: &Edition) -> Result<String, CommandError> {
+    let hello = greeting(&worker(edition)?)?;
+    // Why a device was chosen is said for people; which one it is counts.
+    let counts = hello.platform.iter().filter(|(name, _)| *name != "device_reason");
+    let told: Vec<String> = counts.map(|(name, value)| format!("{name}={value}")).collect();
+    Ok(told.join("\n"))
 }
 
 /// Where the store is that belongs to a manifest's folder, whether the manifest exists or not.
@@ -62,6 +74,18 @@ pub(super) fn create(arguments: &ManifestArguments, plan: &Plan) -> Result<Store
     let root = environment::store(arguments.store.cache.as_deref(), &plan.folder)?;
     warn_of_newer(&root)?;
     Ok(Store::create(root)?)
+}
+
+/// Opens the store that is meant where there is no manifest: the one asked for, or the nearest from the working folder
+/// upwards. It must be there.
+pub(super) fn existing(arguments: &StoreArguments) -> Result<Store, CommandError> {
+    let root = environment::store(arguments.cache.as_deref(), &environment::working_folder()?)?;
+    if !root.is_dir() {
+        let error = CommandError::request(format!("there is no store `{}`", short(&root)));
+        return Err(error.help("`provenir run` makes one; `--cache` or PROVENIR_CACHE names another"));
+    }
+    warn_of_newer(&root)?;
+    Ok(Store::open(root))
 }
 
 fn warn_of_newer(root: &Utf8Path) -> Result<(), CommandError> {

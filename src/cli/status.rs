@@ -1,16 +1,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::io::ErrorKind;
-
-use camino::Utf8Path;
 
 use super::arguments::ManifestArguments;
 use super::error::{CommandError, Exit};
-use super::{Edition, session, terminal};
+use super::measure::bytes;
+use super::{Edition, runs, session, terminal};
 use crate::display::counts;
 use crate::exec::{Standing, Survey};
 use crate::record::RunStore;
-use crate::store::{ActionKey, StoreError, standing};
+use crate::store::{ActionKey, partials, standing};
 
 /// `status`.
 pub(super) fn status(edition: &Edition, arguments: &ManifestArguments) -> Result<Exit, CommandError> {
@@ -58,34 +56,29 @@ pub(super) fn status(edition: &Edition, arguments: &ManifestArguments) -> Result
             .iter()
             .map(|(key, owner)| format!("{}: process {} on {}", name(key), owner.pid, owner.host)),
     );
-    let partials = partials(&store.layout().partials())?;
+    let partials = partials(store.layout())?;
     let idle = partials
         .iter()
-        .filter(|(key, _)| claims.iter().all(|(claimed, _)| claimed != key));
+        .filter(|partial| claims.iter().all(|(claimed, _)| *claimed != partial.key));
     section(
         &mut text,
         "interrupted, with checkpoints to go on from",
-        idle.map(|(key, size)| format!("{}: {size} bytes", name(key))),
+        idle.map(|partial| format!("{}: {}", name(&partial.key), bytes(partial.size))),
     );
-    let runs = RunStore::new(store.layout()).runs()?;
-    if let Some(last) = runs.first() {
-        let ended = match last.outcome()? {
+    if let Some(last) = RunStore::new(store.layout()).runs()?.first() {
+        let outcome = last.outcome()?;
+        let is_running = outcome.is_none() && last.is_running()?;
+        let how = runs::state(outcome.as_ref().map(|outcome| &outcome.summary), is_running);
+        let ended = match outcome {
             Some(outcome) => {
                 let when = outcome.ended.strftime("%Y-%m-%d %H:%M:%S UTC");
-                let how = match (outcome.summary.interrupted, &outcome.summary.halted) {
-                    (true, _) => "interrupted",
-                    (false, Some(_)) => "stopped by a failure",
-                    (false, None) if outcome.summary.is_incomplete() => "failed in part",
-                    (false, None) => "done",
-                };
                 let mut told = format!("{how}, {when}: {}", counts(&outcome.summary));
                 if let Some(failure) = &outcome.summary.halted {
                     let _ = write!(told, "\n  {}", failure.message);
                 }
                 told
             }
-            None if last.is_running()? => "running".to_owned(),
-            None => "killed before it ended".to_owned(),
+            None => how.to_owned(),
         };
         let _ = writeln!(text, "\nlast run {}: {ended}", last.id);
     }
@@ -101,30 +94,4 @@ fn section(text: &mut String, title: &str, lines: impl Iterator<Item = String>) 
     for line in lines {
         let _ = writeln!(text, "  {line}");
     }
-}
-
-/// Actions with checkpoints, and their size.
-fn partials(folder: &Utf8Path) -> Result<Vec<(ActionKey, u64)>, StoreError> {
-    let failed = || StoreError::io("cannot read the checkpoints");
-    let entries = match fs_err::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed()(error)),
-    };
-    let mut found = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(failed())?;
-        let Some(key) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        let mut size = 0;
-        for file in fs_err::read_dir(entry.path()).map_err(failed())? {
-            size += file
-                .and_then(|file| file.metadata())
-                .map_or(0, |metadata| metadata.len());
-        }
-        found.push((key, size));
-    }
-    found.sort();
-    Ok(found)
 }

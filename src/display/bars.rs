@@ -103,6 +103,7 @@ impl<'a> Bars<'a> {
                 self.run.inc(1);
                 cell
             }
+            Event::CellRetried { cell, .. } => cell,
             // The other cell was done, and is not any more.
             Event::CellRepairing { reader, .. } => {
                 self.run.dec(1);

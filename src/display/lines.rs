@@ -54,6 +54,7 @@ impl<'a> Lines<'a> {
         let over = match event {
             Event::CellFinished { cell, .. }
             | Event::CellFailed { cell, .. }
+            | Event::CellRetried { cell, .. }
             | Event::CellCancelled { cell, .. }
             | Event::CellRepairing { reader: cell, .. } => Some(cell.index),
             _ => None,

@@ -14,7 +14,7 @@ mod sentence;
 
 use std::io::IsTerminal;
 
-pub(crate) use sentence::counts;
+pub(crate) use sentence::{counts, duration, grouped};
 
 use crate::exec::{Event, Subscriber};
 use crate::plan::Plan;

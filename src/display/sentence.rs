@@ -83,6 +83,18 @@ pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
             }
             told
         }
+        Event::CellRetried {
+            cell,
+            failure,
+            attempt,
+            attempts,
+            seconds,
+            ..
+        } => format!(
+            "warning: {cell} failed after {} (attempt {attempt} of {attempts}) and is executed once more: {}",
+            duration(*seconds),
+            failure.message
+        ),
         Event::CellBlocked { cell, by } => format!("blocked: {cell} needs {by}, which failed"),
         // Those that were not begun are counted at the end.
         Event::CellCancelled { cell, begun: true } => format!("stopped: {cell}"),
@@ -177,7 +189,7 @@ pub(super) fn progress(progress: &Progress) -> String {
 }
 
 /// Time in the largest units that matter: `0.08 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
-pub(super) fn duration(seconds: f64) -> String {
+pub(crate) fn duration(seconds: f64) -> String {
     let whole = Duration::from_secs_f64(seconds.max(0.0)).as_secs();
     match whole {
         0..=9 => format!("{seconds:.2} s"),
@@ -230,7 +242,7 @@ fn cells(count: usize) -> String {
     format!("{} cell{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
-pub(super) fn grouped(count: usize) -> String {
+pub(crate) fn grouped(count: usize) -> String {
     grouped_u64(count as u64)
 }
 

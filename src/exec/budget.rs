@@ -23,6 +23,13 @@ impl Budget {
         true
     }
 
+    /// Occupies one more core, if one is free.
+    pub(super) fn take_core(&mut self) -> bool {
+        let free = self.free.cores > 0;
+        self.free.cores -= u32::from(free);
+        free
+    }
+
     /// Gives back what a cell occupied.
     pub(super) fn give_back(&mut self, needs: Resources) {
         let needs = self.clamped(needs);
@@ -35,7 +42,8 @@ impl Budget {
         self.free.cores == 0
     }
 
-    fn clamped(&self, needs: Resources) -> Resources {
+    /// What a cell that needs this occupies: no more than there is.
+    pub(super) fn clamped(&self, needs: Resources) -> Resources {
         Resources {
             cores: needs.cores.clamp(1, self.all.cores),
             memory: needs.memory.min(self.all.memory),

@@ -6,6 +6,7 @@ use provenir_api::Digest;
 use provenir_api::protocol::{Blame, Failed};
 
 use super::event::{Event, Failure};
+use super::resolve::Results;
 use super::scheduler::Scheduler;
 use super::state::{End, Fate, State};
 use crate::plan::CellIndex;
@@ -94,7 +95,11 @@ impl Scheduler<'_, '_> {
             return;
         };
         match result {
-            Ok(Commit { committed, outcome }) => {
+            Ok(Commit {
+                committed,
+                action,
+                outcome,
+            }) => {
                 self.fates[cell] = Some(Fate::Ran);
                 if matches!(outcome, Outcome::Diverged { .. } | Outcome::Replaced { .. }) {
                     self.summary.diverged += 1;
@@ -107,6 +112,7 @@ impl Scheduler<'_, '_> {
                     seconds: committing.end.seconds,
                     outputs: committed.outputs(),
                     outcome: &outcome,
+                    action: &action,
                 });
                 self.settle(cell, committed);
             }
@@ -134,7 +140,7 @@ impl Scheduler<'_, '_> {
             self.cancel(cell, true);
             return;
         }
-        if let Some(object) = failed.damaged {
+        if let Some(object) = failed.damaged.or_else(|| self.lost_input(cell)) {
             match self.repair(cell, key, object) {
                 Ok(true) => return,
                 Ok(false) => {}
@@ -147,7 +153,9 @@ impl Scheduler<'_, '_> {
             help: failed.help,
             tail,
         };
-        self.fail(cell, key, &failure, end);
+        if !self.retry(cell, key, &failure, end) {
+            self.fail(cell, key, &failure, end);
+        }
     }
 
     /// Counts a cell as stopped, after it was begun or before.
@@ -178,6 +186,16 @@ impl Scheduler<'_, '_> {
             });
             self.block(cell);
         }
+    }
+
+    /// An object that a cell was to read and that is not there any more: somebody removed it beside this run.
+    fn lost_input(&self, cell: CellIndex) -> Option<Digest> {
+        let objects = self.plan.cells[cell].inputs.iter().filter_map(|input| {
+            let artifact = self.states.artifact(input).ok()?;
+            Some(artifact.object)
+        });
+        let mut lost = objects.filter(|object| !self.store.layout().object(object).exists());
+        lost.next()
     }
 
     fn block(&mut self, failed: CellIndex) {

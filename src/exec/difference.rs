@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use provenir_api::Digest;
+use provenir_api::{Digest, Label};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -52,8 +52,13 @@ pub enum Difference {
         /// Artifacts that are not there any more.
         removed: usize,
     },
-    /// The numeric platform that was asked for.
-    Platform,
+    /// The numeric platform, where it counts.
+    Platform {
+        /// Before; `None` where it did not count.
+        old: Option<String>,
+        /// Now; `None` where it does not count.
+        new: Option<String>,
+    },
 }
 
 /// Every field in which two actions differ, in the order of a key's fields.
@@ -85,8 +90,18 @@ pub fn differences(old: &Action, new: &Action) -> Vec<Difference> {
     }
     compare_inputs(&old.inputs, &new.inputs, &mut found);
     if old.platform != new.platform {
-        found.push(Difference::Platform);
+        found.push(Difference::Platform {
+            old: old.platform.clone(),
+            new: new.platform.clone(),
+        });
     }
+    found
+}
+
+/// Every value in which two JSON values differ, as [`Difference::Parameter`].
+pub fn value_differences(old: &Value, new: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    compare(Some(old), Some(new), "", &mut found);
     found
 }
 
@@ -113,16 +128,31 @@ fn compare(old: Option<&Value>, new: Option<&Value>, pointer: &str, found: &mut 
     }
 }
 
-fn compare_inputs(old: &[ActionInput], new: &[ActionInput], found: &mut Vec<Difference>) {
-    type Port<'a> = BTreeMap<(String, &'a str), Digest>;
-    fn by_port(inputs: &[ActionInput]) -> BTreeMap<&str, Port<'_>> {
-        let mut ports: BTreeMap<&str, Port<'_>> = BTreeMap::new();
-        for input in inputs {
-            let place = (format!("{:?}", input.gathered), input.source.as_str());
-            ports.entry(&input.port).or_default().insert(place, input.content);
-        }
-        ports
+/// Artifacts at a port, by gathered labels and source.
+type Port<'a> = BTreeMap<(&'a BTreeMap<String, Label>, &'a str), Digest>;
+
+fn by_port(inputs: &[ActionInput]) -> BTreeMap<&str, Port<'_>> {
+    let mut ports: BTreeMap<&str, Port<'_>> = BTreeMap::new();
+    for input in inputs {
+        let place = (&input.gathered, input.source.as_str());
+        ports.entry(&input.port).or_default().insert(place, input.content);
     }
+    ports
+}
+
+/// The artifacts at a port that have the same labels and source in both actions and another content: before, now.
+pub(crate) fn changed_inputs(old: &Action, new: &Action, port: &str) -> Vec<(Digest, Digest)> {
+    let (old, new) = (by_port(&old.inputs), by_port(&new.inputs));
+    let (Some(old), Some(new)) = (old.get(port), new.get(port)) else {
+        return Vec::new();
+    };
+    let pairs = new
+        .iter()
+        .filter_map(|(place, now)| Some((*old.get(place)?, *now)));
+    pairs.filter(|(before, now)| before != now).collect()
+}
+
+fn compare_inputs(old: &[ActionInput], new: &[ActionInput], found: &mut Vec<Difference>) {
     let (old, new) = (by_port(old), by_port(new));
     let ports: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
     let nothing = Port::new();
@@ -192,7 +222,13 @@ impl fmt::Display for Difference {
                 }
                 Ok(())
             }
-            Self::Platform => formatter.write_str("the platform changed"),
+            Self::Platform { old, new } => {
+                let told = |platform: &Option<String>| match platform {
+                    Some(platform) => platform.replace('\n', ", "),
+                    None => "any".to_owned(),
+                };
+                write!(formatter, "platform {} → {}", told(old), told(new))
+            }
         }
     }
 }
@@ -212,7 +248,6 @@ fn shown(value: Option<&Value>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use provenir_api::Label;
     use serde_json::json;
 
     use super::*;

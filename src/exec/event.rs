@@ -8,7 +8,7 @@ use provenir_api::protocol::{Blame, Level, Progress};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::plan::{CellIndex, Plan};
-use crate::store::{ActionKey, Artifact, Copied, Outcome, Owner, StoreError};
+use crate::store::{Action, ActionKey, Artifact, Copied, Outcome, Owner, StoreError};
 
 /// A cell as events name it; the name is put together only where somebody asks for it.
 #[derive(Clone, Copy)]
@@ -90,6 +90,8 @@ pub enum Event<'a> {
         key: ActionKey,
         /// Number of the worker.
         worker: u32,
+        /// How many cores it may keep busy.
+        cores: u32,
         /// Where its log lines go, if there are any.
         log: &'a Utf8Path,
     },
@@ -124,6 +126,9 @@ pub enum Event<'a> {
         outputs: &'a [Artifact],
         /// How the result relates to what the store had.
         outcome: &'a Outcome,
+        /// The fields of its key: for records, which keep them.
+        #[serde(skip)]
+        action: &'a Action,
     },
     /// A cell failed.
     CellFailed {
@@ -133,6 +138,24 @@ pub enum Event<'a> {
         key: ActionKey,
         /// Why.
         failure: &'a Failure,
+        /// How long it ran.
+        seconds: f64,
+        /// Its log, where it said anything.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        log: Option<&'a Utf8Path>,
+    },
+    /// A cell failed and is executed once more.
+    CellRetried {
+        /// The cell.
+        cell: CellRef<'a>,
+        /// Its action.
+        key: ActionKey,
+        /// Why it failed.
+        failure: &'a Failure,
+        /// Which attempt failed, counted from 1.
+        attempt: u32,
+        /// How many there may be.
+        attempts: u32,
         /// How long it ran.
         seconds: f64,
         /// Its log, where it said anything.

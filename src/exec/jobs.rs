@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use camino::Utf8PathBuf;
+use provenir_api::Resources;
 use provenir_api::protocol::{Blame, Done, Execute, Failed, FromWorker, Level, ToWorker};
 
 use super::committer::Finished;
@@ -18,8 +19,17 @@ use crate::store::{ActionKey, Claim, Claimed, Lookup, StoreError};
 const BACKLOG: usize = 1024;
 
 impl Scheduler<'_, '_> {
-    /// Begins every ready cell for which there is room.
+    /// Begins every ready cell for which there is room, and tells workers that have greeted what to do.
     pub(super) fn dispatch(&mut self) {
+        self.begin_ready();
+        self.share_cores();
+        let busy: Vec<WorkerId> = self.busy.keys().copied().collect();
+        for worker in busy {
+            self.tell(worker);
+        }
+    }
+
+    fn begin_ready(&mut self) {
         let mut after = None;
         while !self.is_stopping() && self.committing.len() < BACKLOG && !self.budget.is_exhausted() {
             let next = match after {
@@ -32,12 +42,12 @@ impl Scheduler<'_, '_> {
                 self.ready.remove(&cell);
                 continue;
             };
-            let needs = self.plan.cells[cell].parameters.resources;
+            let needs = self.budget.clamped(self.plan.cells[cell].parameters.resources);
             if !self.budget.take(needs) {
                 continue;
             }
             self.ready.remove(&cell);
-            match self.begin_cell(cell, key) {
+            match self.begin_cell(cell, key, needs) {
                 Ok(true) => {}
                 Ok(false) => self.budget.give_back(needs),
                 Err(failure) => {
@@ -48,8 +58,33 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Begins a cell; says whether a worker has it now.
-    fn begin_cell(&mut self, cell: CellIndex, key: ActionKey) -> Result<bool, Failure> {
+    /// Gives the cores that no ready cell waits for to cells that are about to start and can use them: one each, in turn.
+    /// A cell never waits for them, and keeps them until it is over.
+    fn share_cores(&mut self) {
+        if !self.ready.is_empty() {
+            return;
+        }
+        let Self { jobs, budget, .. } = self;
+        loop {
+            let mut takers = jobs
+                .values_mut()
+                .filter(|job| job.message.is_some() && job.spare_cores > 0)
+                .peekable();
+            if takers.peek().is_none() {
+                return;
+            }
+            for job in takers {
+                if !budget.take_core() {
+                    return;
+                }
+                job.needs.cores += 1;
+                job.spare_cores -= 1;
+            }
+        }
+    }
+
+    /// Begins a cell, for which `needs` was taken; says whether a worker has it now.
+    fn begin_cell(&mut self, cell: CellIndex, key: ActionKey, needs: Resources) -> Result<bool, Failure> {
         let claim = match self.claims.request(&key).map_err(|error| Failure::from(&error))? {
             Claimed::Ours(claim) => claim,
             Claimed::Theirs(owner) => {
@@ -79,12 +114,11 @@ impl Scheduler<'_, '_> {
         }
         let worker = self.free_worker()?;
         let job = self
-            .job(cell, key, claim, worker)
+            .job(cell, key, claim, worker, needs)
             .map_err(|error| Failure::from(&error))?;
         self.states[cell] = State::Running;
         self.busy.insert(worker, cell);
         self.jobs.insert(cell, job);
-        self.tell(worker);
         Ok(true)
     }
 
@@ -94,6 +128,7 @@ impl Scheduler<'_, '_> {
         key: ActionKey,
         claim: Claim,
         worker: WorkerId,
+        needs: Resources,
     ) -> Result<Job, StoreError> {
         let scratch = self.store.workspace()?.folder()?;
         let action = self.resolver.action(cell, &self.states)?;
@@ -108,17 +143,20 @@ impl Scheduler<'_, '_> {
             action_key: key.hex(),
             scratch: scratch.clone(),
             partial: self.store.layout().partial(&key),
+            cores: needs.cores,
         };
         Ok(Job {
             key,
             action,
-            needs: self.plan.cells[cell].parameters.resources,
+            needs,
+            spare_cores: self.plan.cells[cell].parameters.spare_cores,
             scratch,
             worker,
             started: clock::instant(),
-            message: Some(ToWorker::Execute(Box::new(execute))),
+            message: Some(Box::new(execute)),
             log,
             has_log: false,
+            is_overdue: false,
             claim,
         })
     }
@@ -147,7 +185,8 @@ impl Scheduler<'_, '_> {
         if worker.hello.is_none() {
             return;
         }
-        if let Some(message) = job.message.take() {
+        if let Some(mut message) = job.message.take() {
+            message.cores = job.needs.cores;
             job.started = clock::instant();
             // What it said while it was idle is nobody's last words.
             worker.take_tail();
@@ -158,10 +197,11 @@ impl Scheduler<'_, '_> {
                 },
                 key: job.key,
                 worker: job.worker,
+                cores: job.needs.cores,
                 log: &job.log,
             });
             // Where it does not listen, its closed output is what is heard next.
-            worker.send(&message);
+            worker.send(&ToWorker::Execute(message));
         }
     }
 
@@ -184,7 +224,6 @@ impl Scheduler<'_, '_> {
                                 platform,
                             });
                         }
-                        self.tell(id);
                     }
                     Err(error) => self.give_up(id, &error),
                 }
@@ -316,16 +355,21 @@ impl Scheduler<'_, '_> {
             // It was idle: the next cell gets a new one.
             return;
         };
-        let (key, end) = (job.key, job.end());
+        let (key, end, is_overdue) = (job.key, job.end(), job.is_overdue);
         drop(job);
         if self.summary.interrupted {
             self.cancel(cell, true);
             return;
         }
+        let (message, help) = if is_overdue {
+            self.overdue(cell)
+        } else {
+            (format!("its worker {ending}"), None)
+        };
         let failed = Failed {
             blame: Blame::Stage,
-            message: format!("its worker {ending}"),
-            help: None,
+            message,
+            help,
             damaged: None,
         };
         self.failed(cell, key, failed, tail, &end);

@@ -7,6 +7,7 @@
 //!
 //! Invariant: nothing here prints, and nothing but the scheduler decides.
 
+mod attempts;
 mod budget;
 mod cells;
 mod committer;
@@ -22,7 +23,8 @@ mod survey;
 mod worker;
 
 pub use budget::{cores, memory};
-pub use difference::{Difference, differences};
+pub(crate) use difference::changed_inputs;
+pub use difference::{Difference, differences, value_differences};
 pub use event::{CellRef, Event, Failure, Subscriber, Summary};
 pub use interrupt::INTERRUPTED;
 pub use scheduler::{Options, RunOutcome, run};

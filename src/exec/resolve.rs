@@ -64,21 +64,30 @@ impl<'a> Resolver<'a> {
                 .iter()
                 .map(|(pointer, digest)| (pointer.as_str(), *digest))
                 .collect(),
-            platform: None,
+            platform: self.plan.platform.as_deref(),
         }))
     }
 
     /// The action of a cell whose producers' results are all known: what the store keeps beside the result.
     pub(super) fn action(&mut self, cell: CellIndex, results: &impl Results) -> Result<Action, StoreError> {
+        for input in &self.plan.cells[cell].inputs {
+            results.artifact(input)?;
+        }
+        self.known(cell, results)
+    }
+
+    /// The action of a cell, without the artifacts whose producers' results are not known.
+    pub(super) fn known(&mut self, cell: CellIndex, results: &impl Results) -> Result<Action, StoreError> {
         let sources = self.sources(cell)?;
         let kind = &self.plan.stage_of(cell).kind;
         let cell = &self.plan.cells[cell];
-        let inputs = cell.inputs.iter().map(|input| {
-            Ok(ActionInput {
+        let inputs = cell.inputs.iter().filter_map(|input| {
+            let artifact = results.artifact(input).ok()?;
+            Some(ActionInput {
                 port: input.port.to_owned(),
                 gathered: labels(input),
                 source: input.source.to_string(),
-                content: results.artifact(input)?.content,
+                content: artifact.content,
             })
         });
         Ok(Action {
@@ -90,8 +99,8 @@ impl<'a> Resolver<'a> {
                 .collect(),
             parameters: cell.parameters.canonical.clone(),
             sources,
-            inputs: inputs.collect::<Result<_, StoreError>>()?,
-            platform: None,
+            inputs: inputs.collect(),
+            platform: self.plan.platform.clone(),
         })
     }
 

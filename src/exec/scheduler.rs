@@ -107,6 +107,8 @@ pub(super) struct Scheduler<'a, 's> {
     pub(super) forced: BTreeSet<CellIndex>,
     /// Cells that ran again because an object of theirs was damaged: once is enough.
     pub(super) repaired: BTreeSet<CellIndex>,
+    /// How often cells that failed were put in line once more.
+    pub(super) tries: BTreeMap<CellIndex, u32>,
     pub(super) budget: Budget,
     pub(super) claims: Claims<'a>,
     pub(super) workers: BTreeMap<WorkerId, Worker>,
@@ -165,6 +167,7 @@ impl<'a, 's> Scheduler<'a, 's> {
             committing: BTreeMap::new(),
             forced: options.force.clone(),
             repaired: BTreeSet::new(),
+            tries: BTreeMap::new(),
             budget: Budget::new(options.resources),
             claims: Claims::new(store),
             workers: BTreeMap::new(),
@@ -328,7 +331,7 @@ impl<'a, 's> Scheduler<'a, 's> {
     }
 
     fn patience(&self) -> Duration {
-        if self.elsewhere.is_empty() && self.cancel_deadline.is_none() {
+        if self.elsewhere.is_empty() && self.cancel_deadline.is_none() && !self.has_time_limit() {
             Duration::from_secs(1)
         } else {
             POLL
@@ -385,6 +388,7 @@ impl<'a, 's> Scheduler<'a, 's> {
                 }
             }
         }
+        self.stop_overdue();
         let overdue = self
             .workers
             .values()

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use camino::Utf8PathBuf;
 use provenir_api::Resources;
-use provenir_api::protocol::ToWorker;
+use provenir_api::protocol::Execute;
 
 use super::event::{Event, Subscriber};
 use super::worker::{FromThread, WorkerId};
@@ -49,16 +49,21 @@ pub(super) enum Fate {
 pub(super) struct Job {
     pub(super) key: ActionKey,
     pub(super) action: Action,
+    /// What it occupies.
     pub(super) needs: Resources,
+    /// How many cores beyond those it could still put to use.
+    pub(super) spare_cores: u32,
     pub(super) scratch: Utf8PathBuf,
     pub(super) worker: WorkerId,
     pub(super) started: Instant,
     /// What the worker is told once it has greeted.
-    pub(super) message: Option<ToWorker>,
+    pub(super) message: Option<Box<Execute>>,
     /// Where its log goes.
     pub(super) log: Utf8PathBuf,
     /// Whether anything went there.
     pub(super) has_log: bool,
+    /// Whether its worker was killed because it ran too long.
+    pub(super) is_overdue: bool,
     pub(super) claim: Claim,
 }
 

@@ -87,6 +87,11 @@ impl<'a> Survey<'a> {
         Resolver::new(self.plan, self.store).action(cell, &self.standings)
     }
 
+    /// The action of a cell, as far as it is known: without the artifacts whose producers have to be executed first.
+    pub fn known(&self, cell: CellIndex) -> Result<Action, StoreError> {
+        Resolver::new(self.plan, self.store).known(cell, &self.standings)
+    }
+
     /// How many cells the store has.
     pub fn cached(&self) -> usize {
         self.standings

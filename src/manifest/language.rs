@@ -207,12 +207,25 @@ fn stage(kind: Option<&dyn AnyKind>) -> Value {
         },
         "exclude": { "$ref": "#/$defs/exclude" },
         "publish": publish,
+        "timeout": {
+            "description": "How long a cell may take before it is stopped and has failed: seconds, or a text such as \"30m\".",
+            "anyOf": [
+                { "type": "integer", "minimum": 1, "maximum": 31_622_400 },
+                { "type": "string", "pattern": "^[0-9]+[smhd]$" },
+            ],
+        },
+        "retries": {
+            "description": "How often a cell that failed is executed once more.",
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 100,
+        },
         "resources": {
             "description": "What a cell occupies, instead of the kind's own estimate.",
             "type": "object",
             "additionalProperties": false,
             "properties": {
-                "cores": { "description": "Processor cores.", "type": "integer", "minimum": 1 },
+                "cores": { "description": "Processor cores; spare ones are not added to them.", "type": "integer", "minimum": 1 },
                 "memory": { "description": "Memory in MiB.", "type": "integer", "minimum": 1 },
             },
         },

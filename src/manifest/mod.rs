@@ -8,7 +8,7 @@
 //! * `load`: files, `extends`.
 //! * `layers`, `options`: a profile, `--set` and `--axis` laid over the manifest, as TOML over TOML, so that what is recorded with
 //!   a run is again a manifest.
-//! * `read`, `inputs`, `expect`: the merged TOML becomes a `model::Manifest`: known keys, right types.
+//! * `read`, `inputs`, `limits`, `expect`: the merged TOML becomes a `model::Manifest`: known keys, right types.
 //! * `diagnostic`, `render`: what is wrong, for programs and for people.
 //! * `language`: the JSON Schema of manifests.
 //!
@@ -20,6 +20,7 @@ mod expect;
 mod inputs;
 mod language;
 mod layers;
+mod limits;
 mod load;
 mod model;
 mod node;

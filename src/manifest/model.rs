@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use provenir_api::{Label, Resources};
+use provenir_api::{Label, Resolved};
 
 use super::node::Node;
 use super::source::Span;
+use crate::plan::Attempts;
 
 /// A value and its place.
 #[derive(Clone, Debug)]
@@ -73,6 +74,7 @@ pub(crate) struct StageDecl {
     pub(crate) exclude: Vec<Selector>,
     pub(crate) publish: Vec<PublishDecl>,
     pub(crate) resources: ResourcesDecl,
+    pub(crate) attempts: Attempts,
     /// Whether something in it could not be read, which was reported.
     pub(crate) broken: bool,
 }
@@ -135,11 +137,14 @@ impl ResourcesDecl {
         Self { cores, memory }
     }
 
-    /// The kind's estimate, with what the manifest says in its place.
-    pub(crate) fn apply(self, estimate: Resources) -> Resources {
-        Resources {
-            cores: self.cores.unwrap_or(estimate.cores),
-            memory: self.memory.unwrap_or(estimate.memory),
+    /// Puts what the manifest says in the place of the kind's own estimate. Cores that it gives are all that a cell has.
+    pub(crate) fn apply(self, resolved: &mut Resolved) {
+        if let Some(cores) = self.cores {
+            resolved.resources.cores = cores;
+            resolved.spare_cores = 0;
+        }
+        if let Some(memory) = self.memory {
+            resolved.resources.memory = memory;
         }
     }
 }

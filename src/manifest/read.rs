@@ -11,9 +11,8 @@ use super::expect::{
     check_name, expect_array, expect_label, expect_table, expect_text, known_keys, optional_table,
 };
 use super::inputs::read_input;
-use super::model::{
-    Axis, AxisValue, Manifest, Override, Params, PublishDecl, ResourcesDecl, Selector, Spanned, StageDecl,
-};
+use super::limits::{read_attempts, read_resources};
+use super::model::{Axis, AxisValue, Manifest, Override, Params, PublishDecl, Selector, Spanned, StageDecl};
 use super::node::{Data, Entry, Node, Table, clip};
 use super::source::Span;
 
@@ -194,7 +193,7 @@ fn check_label(node: &Node, report: &mut Report) -> Option<Label> {
 }
 
 fn read_stage(name: &str, entry: &Entry, report: &mut Report) -> Option<StageDecl> {
-    const KEYS: [&str; 9] = [
+    const KEYS: [&str; 11] = [
         "kind",
         "description",
         "inputs",
@@ -204,6 +203,8 @@ fn read_stage(name: &str, entry: &Entry, report: &mut Report) -> Option<StageDec
         "exclude",
         "publish",
         "resources",
+        "timeout",
+        "retries",
     ];
     let before = report.errors();
     let table = expect_table(&entry.node, &format!("stage `{}`", clip(name)), report)?;
@@ -242,6 +243,7 @@ fn read_stage(name: &str, entry: &Entry, report: &mut Report) -> Option<StageDec
     let overrides = read_overrides(table.get("override"), report);
     let exclude = read_selectors(table.get("exclude"), "exclude", report);
     let resources = read_resources(table, report);
+    let attempts = read_attempts(table, report);
     Some(StageDecl {
         key: entry.key,
         kind,
@@ -252,6 +254,7 @@ fn read_stage(name: &str, entry: &Entry, report: &mut Report) -> Option<StageDec
         exclude,
         publish,
         resources,
+        attempts,
         broken: report.errors() > before,
     })
 }
@@ -356,28 +359,4 @@ fn read_names(entry: Option<&Entry>, what: &str, report: &mut Report) -> Vec<Spa
         }
     }
     names
-}
-
-fn read_resources(table: &Table, report: &mut Report) -> ResourcesDecl {
-    const CORES: i64 = 1 << 12;
-    const MEMORY: i64 = 1 << 30;
-    let Some(declared) = optional_table(table, "resources", report) else {
-        return ResourcesDecl::default();
-    };
-    known_keys(declared, "key of `resources`", &["cores", "memory"], report);
-    let mut number = |key: &str, unit: &str, most: i64| {
-        let node = &declared.get(key)?.node;
-        match node.data {
-            Data::Integer(value) if (1..=most).contains(&value) => Some(value),
-            Data::Invalid => None,
-            _ => {
-                let message = format!("`{key}` must be a whole number of {unit} from 1 to {most}");
-                report.error(node.span, message);
-                None
-            }
-        }
-    };
-    let cores = number("cores", "cores", CORES).and_then(|value| u32::try_from(value).ok());
-    let memory = number("memory", "MiB", MEMORY).and_then(|value| u64::try_from(value).ok());
-    ResourcesDecl::new(cores, memory)
 }

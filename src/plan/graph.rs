@@ -49,6 +49,8 @@ pub(super) struct Graph<'m> {
     pub(super) nodes: Vec<Node<'m>>,
     /// Positions, producers before consumers; stages in a cycle, and what lies downstream of them, come last.
     pub(super) order: Vec<usize>,
+    /// Kinds that take privileged information.
+    pub(super) takers: Vec<&'static str>,
     /// Producers named by each stage, also where something else about the input is wrong.
     pub(super) producers: Vec<Vec<(usize, Span)>>,
 }
@@ -87,7 +89,11 @@ impl<'m> Graph<'m> {
                 wires: Vec::new(),
             });
         }
+        let takers = registry
+            .kinds()
+            .filter(|kind| !kind.privileged_inputs().is_empty());
         let mut graph = Self {
+            takers: takers.map(|kind| kind.name()).collect(),
             producers: vec![Vec::new(); nodes.len()],
             nodes,
             order: Vec::new(),
@@ -102,6 +108,7 @@ impl<'m> Graph<'m> {
             graph.wire(stage, &by_name, report);
         }
         graph.sort(report);
+        graph.check_privilege(report);
         graph
     }
 

@@ -7,7 +7,9 @@
 //! * `template`, `parameters`, `sources`: parameters at each point of the axes they name, and the files they name.
 //! * `schemas`: the columns that arrive at each port.
 //! * `layout`, `links`, `expand`: cells and what they take.
+//! * `privilege`: what no learner may see does not reach one.
 //! * `publish`: named copies of outputs.
+//! * `part`: the plan of some of its cells.
 //! * `single`: the plan of a command that needs one thing made.
 
 #![expect(
@@ -24,6 +26,8 @@ mod layout;
 mod links;
 mod model;
 mod parameters;
+mod part;
+mod privilege;
 mod publish;
 mod schemas;
 mod single;
@@ -33,7 +37,7 @@ mod template;
 mod wires;
 
 pub use key::{Action, ActionInput, DOMAIN};
-pub use model::{Cell, CellIndex, Input, Plan, Publish, Stage, StageInput};
+pub use model::{Attempts, Cell, CellIndex, Input, Plan, Publish, Stage, StageInput};
 
 pub(crate) use expand::expand;
 pub(crate) use single::Single;

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use provenir_api::{AnyKind, Label, Resolved, Source};
@@ -21,6 +22,8 @@ pub struct Plan {
     pub manifest: Utf8PathBuf,
     /// The folder that source and publish paths are relative to: the manifest's.
     pub folder: Utf8PathBuf,
+    /// The numeric platform, where the person asks for it to count: it is in every key.
+    pub platform: Option<String>,
     /// In topological order.
     pub stages: Vec<Stage>,
     /// In topological order, stage by stage.
@@ -41,10 +44,21 @@ pub struct Stage {
     pub axes: Vec<Arc<str>>,
     /// What is wired to its ports, in the kind's order of ports.
     pub inputs: Vec<StageInput>,
+    /// How its cells are executed; not in any key.
+    pub attempts: Attempts,
     /// Whether some input of it is true but not repeatable (a volatile port, or whatever lies downstream of one).
     pub volatile: bool,
     /// Its cells in [`Plan::cells`].
     pub cells: std::ops::Range<CellIndex>,
+}
+
+/// How long a cell may take, and how often it may try.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attempts {
+    /// After this time a cell that still runs is stopped, and has failed.
+    pub timeout: Option<Duration>,
+    /// How often a cell that failed is executed once more.
+    pub retries: u32,
 }
 
 /// One producer at a port of a stage.

@@ -86,7 +86,7 @@ impl<'m> StageParameters<'m> {
                 let mut problems = wired.map_or(Vec::new(), |wired| kind.check(&resolved.full, wired));
                 problems.extend(resolved.sources.iter().filter_map(|source| files.problem(source)));
                 if problems.is_empty() {
-                    resolved.resources = self.decl.resources.apply(resolved.resources);
+                    self.decl.resources.apply(&mut resolved);
                     return Some(Arc::new(resolved));
                 }
                 problems

@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::{AnyKind, Resolved};
 use serde_json::json;
 
-use super::model::{Cell, Plan, Publish, Stage};
+use super::model::{Attempts, Cell, Plan, Publish, Stage};
 use crate::manifest::Diagnostics;
 
 /// A stage without inputs, for a command that needs one thing made.
@@ -43,11 +43,13 @@ impl Single {
             pipeline: self.name.to_owned(),
             manifest: self.out,
             folder,
+            platform: None,
             stages: vec![Stage {
                 name: self.name.to_owned(),
                 kind: self.kind,
                 axes: Vec::new(),
                 inputs: Vec::new(),
+                attempts: Attempts::default(),
                 volatile: false,
                 cells: 0..1,
             }],

@@ -35,7 +35,18 @@ impl Graph<'_> {
                     continue;
                 };
                 if let (Some(kind), Some(port)) = (&kind, port) {
-                    self.check_content(stage, kind, port, producer, output, item, report);
+                    // Where it must not see what it is given, it does not matter whether that fits.
+                    if produced.is_privileged(output) && !kind.takes_privileged(port) {
+                        self.report_privilege(
+                            (stage, port),
+                            (producer, output),
+                            (producer, output),
+                            item,
+                            report,
+                        );
+                    } else {
+                        self.check_content(stage, kind, port, producer, output, item, report);
+                    }
                     members.push((producer, output, item));
                 }
             }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Git, RunId};
 use crate::exec::{Failure, Summary};
-use crate::store::{ActionKey, Artifact, Outcome, Owner};
+use crate::store::{Action, ActionKey, Artifact, Outcome, Owner};
 
 /// Format of the files of a run. 1 - the first.
 pub const FORMAT: u32 = 1;
@@ -79,31 +79,39 @@ impl Host {
     }
 }
 
+/// A cell that was executed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Executed {
+    /// The cell, as the manifest named it.
+    pub cell: String,
+    /// Its action.
+    pub key: ActionKey,
+    /// When it began.
+    pub started: Timestamp,
+    /// How long it took.
+    pub seconds: f64,
+    /// The numeric platform.
+    pub platform: BTreeMap<String, String>,
+    /// What it gave.
+    pub outputs: Vec<Artifact>,
+    /// How that relates to what the store had.
+    pub outcome: Outcome,
+    /// The key's fields, so that it can be said what differs from it even when the result is not kept any more. Absent
+    /// in records of the first days.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<Action>,
+    /// Its log below the run's folder, where it said anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<Utf8PathBuf>,
+}
+
 /// A line of `records.jsonl`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "kebab-case")]
 pub enum Record {
     /// A cell that was executed.
-    Executed {
-        /// The cell, as the manifest named it.
-        cell: String,
-        /// Its action.
-        key: ActionKey,
-        /// When it began.
-        started: Timestamp,
-        /// How long it took.
-        seconds: f64,
-        /// The numeric platform.
-        platform: BTreeMap<String, String>,
-        /// What it gave.
-        outputs: Vec<Artifact>,
-        /// How that relates to what the store had.
-        outcome: Outcome,
-        /// Its log below the run's folder, where it said anything.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        log: Option<Utf8PathBuf>,
-    },
-    /// A cell that failed.
+    Executed(Box<Executed>),
+    /// A cell that failed; a line for each attempt.
     Failed {
         /// The cell, as the manifest named it.
         cell: String,
@@ -117,7 +125,8 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         log: Option<Utf8PathBuf>,
     },
-    /// All cells whose results were there: the name and the action of each.
+    /// Cells whose results were there: the name and the action of each. The first such line is written before anything is
+    /// executed, so that a collection beside the run knows what it relies on.
     Reused {
         /// Cells by name.
         cells: Vec<(String, ActionKey)>,

@@ -190,7 +190,10 @@ fn each_line(
     }
 }
 
-fn read<T: DeserializeOwned>(path: &Utf8Path, what: &'static str) -> Result<Option<T>, StoreError> {
+pub(super) fn read<T: DeserializeOwned>(
+    path: &Utf8Path,
+    what: &'static str,
+) -> Result<Option<T>, StoreError> {
     let failed = || StoreError::io("cannot read the record of a run");
     match fs_err::metadata(path) {
         Ok(metadata) if metadata.len() > LONGEST => {

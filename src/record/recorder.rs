@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use provenir_api::protocol::Level;
 use serde::Serialize;
 
-use super::model::{FORMAT, Host, OutcomeFile, Program, Record, RunFile};
+use super::model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, RunFile};
 use super::{Git, RunId};
 use crate::clock;
 use crate::exec::{CellRef, Event, Subscriber, Summary};
@@ -39,7 +39,12 @@ pub struct Recorder<'a> {
     files: Option<Files>,
     running: BTreeMap<CellIndex, Running>,
     platforms: BTreeMap<u32, BTreeMap<String, String>>,
+    /// Cells found in the store and not written down yet.
     reused: BTreeMap<CellIndex, ActionKey>,
+    /// How many cells the survey found; they are written down together.
+    cached: usize,
+    /// Whether that is still to come.
+    awaits_reused: bool,
     restored: Vec<Utf8PathBuf>,
     /// Why a run that executed nothing could not be noted.
     unnoted: Option<StoreError>,
@@ -92,6 +97,8 @@ impl<'a> Recorder<'a> {
             running: BTreeMap::new(),
             platforms: BTreeMap::new(),
             reused: BTreeMap::new(),
+            cached: 0,
+            awaits_reused: true,
             restored: Vec::new(),
             unnoted: None,
         }
@@ -201,12 +208,19 @@ impl<'a> Recorder<'a> {
         (running.started, log)
     }
 
-    fn finish(&mut self, summary: &Summary) -> io::Result<()> {
+    /// Writes down the cells found in the store since this was last done.
+    fn record_reused(&mut self) -> io::Result<()> {
         let cells = std::mem::take(&mut self.reused)
             .into_iter()
             .map(|(cell, key)| (self.plan.name(cell), key))
             .collect();
-        self.record(&Record::Reused { cells })?;
+        self.record(&Record::Reused { cells })
+    }
+
+    fn finish(&mut self, summary: &Summary) -> io::Result<()> {
+        if self.awaits_reused || !self.reused.is_empty() {
+            self.record_reused()?;
+        }
         let Some(mut files) = self.files.take() else {
             return Ok(());
         };
@@ -273,6 +287,7 @@ impl<'a> Recorder<'a> {
         if let Event::RunStarted { cells, cached, .. } = event
             && cached < cells
         {
+            self.cached = *cached;
             self.begin()?;
         }
         self.write(event)?;
@@ -282,6 +297,10 @@ impl<'a> Recorder<'a> {
             }
             Event::CellReused { cell, key } => {
                 self.reused.insert(cell.index, *key);
+                if self.files.is_some() && self.awaits_reused && self.reused.len() == self.cached {
+                    self.awaits_reused = false;
+                    self.record_reused()?;
+                }
             }
             // It was reused, and runs after all.
             Event::CellRepairing { cell, .. } => {
@@ -304,9 +323,10 @@ impl<'a> Recorder<'a> {
                 seconds,
                 outputs,
                 outcome,
+                action,
             } => {
                 let (started, log) = self.over(cell.index);
-                self.record(&Record::Executed {
+                self.record(&Record::Executed(Box::new(Executed {
                     cell: cell.to_string(),
                     key: *key,
                     started,
@@ -314,10 +334,18 @@ impl<'a> Recorder<'a> {
                     platform: self.platforms.get(worker).cloned().unwrap_or_default(),
                     outputs: outputs.to_vec(),
                     outcome: (*outcome).clone(),
+                    action: Some((*action).clone()),
                     log,
-                })?;
+                })))?;
             }
             Event::CellFailed {
+                cell,
+                key,
+                failure,
+                seconds,
+                ..
+            }
+            | Event::CellRetried {
                 cell,
                 key,
                 failure,

@@ -9,7 +9,8 @@ use provenir_api::port::OutputPort;
 use provenir_api::protocol::OutputArtifact;
 use serde::{Deserialize, Serialize};
 
-use super::durable::{make_folder, rename_new, replace, sync};
+use super::durable::{make_folder, rename_new, replace, sync, touch};
+use super::hash::hash_file;
 use super::lookup::{is_intact, stat};
 use super::result::ActionResult;
 use super::row::Row;
@@ -28,6 +29,8 @@ pub struct Staged {
 pub struct Commit {
     /// What counts from now on: this execution's outputs, or those of the one that was first.
     pub committed: Committed,
+    /// The action.
+    pub action: Action,
     /// How it relates to what the store had.
     pub outcome: Outcome,
 }
@@ -239,10 +242,23 @@ impl Store {
             let folder = folder_of(&path);
             make_folder(folder, folders).map_err(failed())?;
             folders.insert(folder.to_owned());
-            if !rename_new(file, &path).map_err(failed())? {
+            while !rename_new(file, &path).map_err(failed())? {
                 // An object of that name has these bytes, unless somebody changed it.
-                if !is_intact(&path, artifact)? {
-                    fs_err::rename(file, &path).map_err(failed())?;
+                match hash_file(&path) {
+                    Ok(found) if found != (artifact.object, artifact.size) => {
+                        fs_err::rename(file, &path).map_err(failed())?;
+                        break;
+                    }
+                    Ok(_) => {}
+                    // A collection took it away: this one takes its place.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    Err(error) => return Err(failed()(error)),
+                }
+                // A collection that takes it for unwanted finds it touched. Where it belongs to another user, who
+                // alone may touch it, a collection by that user may cost a second run of the cell, no more.
+                match touch(&path) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    _ => break,
                 }
             }
         }
@@ -308,13 +324,18 @@ impl Store {
         };
         let path = self.layout().result(&key);
         let stamp = stat(&path)?;
+        let ActionResult {
+            action,
+            outputs: given,
+            ..
+        } = item.staged.result;
         let outputs = match (&outcome, item.existing) {
-            (Outcome::New | Outcome::Replaced { .. }, _) => item.staged.result.outputs,
+            (Outcome::New | Outcome::Replaced { .. }, _) => given,
             (Outcome::Same | Outcome::Diverged { .. }, Some(existing)) if item.existing_is_whole => {
                 existing.outputs
             }
             // The result came, or came back to life, while this one was on its way.
-            _ => ActionResult::read(&path, &key)?.map_or(item.staged.result.outputs, |result| result.outputs),
+            _ => ActionResult::read(&path, &key)?.map_or(given, |result| result.outputs),
         };
         let outputs: Arc<[Artifact]> = outputs.into();
         let mut objects = Vec::with_capacity(outputs.len());
@@ -341,6 +362,7 @@ impl Store {
         }
         Ok(Commit {
             committed: Committed { key, outputs },
+            action,
             outcome,
         })
     }

@@ -50,6 +50,9 @@ pub enum StoreError {
     /// A worker handed over something that is not what it announced.
     #[error("the outputs of a cell are not what its worker announced: {0}")]
     Outputs(String),
+    /// What an audit computes again could not be computed, for a reason that has nothing to do with the cells.
+    #[error("the audit stopped: {0}")]
+    Audit(String),
     /// A folder that was named as the store holds something else.
     #[error("`{path}` is not a store of Provenir and holds other files")]
     NotAStore {
@@ -134,7 +137,7 @@ impl StoreError {
                 Some("run the pipeline that made it: what is damaged or missing is computed again")
             }
             Self::NotAStore { .. } => Some("name a new or empty folder, or a store"),
-            Self::Outputs(_) => None,
+            Self::Outputs(_) | Self::Audit(_) => None,
             Self::Publish { source } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     Some("free some space and run again: everything that finished is kept")

@@ -48,12 +48,16 @@ const PUBLISHED: Bucket = Bucket {
     name: "published",
     version: 1,
 };
+const PINS: Bucket = Bucket {
+    name: "pins",
+    version: 1,
+};
 const INDEX: Bucket = Bucket {
     name: "index",
     version: 1,
 };
 
-const BUCKETS: [Bucket; 7] = [OBJECTS, RESULTS, PARTIAL, RUNS, CLAIMS, PUBLISHED, INDEX];
+const BUCKETS: [Bucket; 8] = [OBJECTS, RESULTS, PARTIAL, RUNS, CLAIMS, PUBLISHED, PINS, INDEX];
 
 impl Bucket {
     fn folder(&self) -> String {
@@ -213,6 +217,11 @@ impl Layout {
     /// What was published where.
     pub fn published(&self) -> Utf8PathBuf {
         self.root.join(PUBLISHED.folder())
+    }
+
+    /// Results that a person wants kept.
+    pub fn pins(&self) -> Utf8PathBuf {
+        self.root.join(PINS.folder())
     }
 
     /// Where files are written before they get their names.

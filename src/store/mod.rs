@@ -9,6 +9,7 @@
 //!   runs-v1/<time-ordered id>/     records of a run: see `record`
 //!   claims-v1/<action key>         which process executes which action
 //!   published-v1/<name>.json       which artifact was copied to which path
+//!   pins-v1/<action key>.json      results that a person wants kept
 //!   tmp/                           where files are written before they get their names
 //!   index-v1.sqlite                derived and advisory
 //! ```
@@ -23,6 +24,7 @@
 //! where something is known.
 
 mod action;
+mod catalogue;
 mod claim;
 mod commit;
 mod durable;
@@ -33,29 +35,37 @@ mod layout;
 mod lookup;
 mod own;
 mod owner;
+mod pin;
 mod publish;
+mod remove;
 mod result;
 mod row;
 mod sources;
 mod stamp;
 mod sweep;
+mod verify;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use camino::Utf8PathBuf;
 
 pub use action::{Action, ActionInput, ActionKey};
+pub use catalogue::{Catalogue, StoredObject, StoredResult};
 pub use claim::{Claim, Claimed, Claims, RENEWAL, standing};
 pub use commit::{Commit, Outcome, Staged};
 pub use error::StoreError;
 pub use layout::Layout;
 pub use lookup::{Committed, Lookup, MissReason};
 pub use owner::{Liveness, Owner};
+pub use pin::Pin;
 pub use publish::{Copied, Publication, Published};
+pub use remove::{Partial, Remover, partials};
 pub use result::{ActionResult, Artifact};
-pub use sweep::{Workspace, sweep};
+pub use sweep::{Abandoned, Workspace, abandoned, sweep};
+pub use verify::{Scope, Verification};
 
 pub(crate) use durable::replace;
+pub(crate) use hash::hash_file;
 
 /// An open store.
 pub struct Store {
@@ -95,6 +105,11 @@ impl Store {
         let workspace = Workspace::create(&self.layout)?;
         // Where another thread was quicker, this one is removed again.
         Ok(self.workspace.get_or_init(|| workspace))
+    }
+
+    /// Every object, by name.
+    pub fn objects(&self) -> Result<Vec<StoredObject>, StoreError> {
+        catalogue::objects(&self.layout).map(|(objects, _)| objects)
     }
 
     /// Looks up many results at once.

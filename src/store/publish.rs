@@ -4,6 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::Digest;
 use serde::{Deserialize, Serialize};
 
+use super::catalogue::entries;
 use super::durable::{rename_new, replace, unique};
 use super::hash::hash_file;
 use super::stamp::Stamp;
@@ -149,28 +150,18 @@ impl Store {
 
     /// What is known of the copy at a path.
     pub fn publication(&self, path: &Utf8Path) -> Result<Option<Publication>, StoreError> {
-        let file = self.publication_file(path);
-        let failed = || StoreError::io("cannot read what was published");
-        match fs_err::metadata(&file) {
-            Ok(metadata) if metadata.len() <= LONGEST => {}
-            Ok(_) => return Ok(None),
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed()(error)),
+        let found = read(self.publication_file(path))?;
+        Ok(found.filter(|publication| publication.path == path))
+    }
+
+    /// What is known of every copy, by path, whether the copy is still there or not.
+    pub fn publications(&self) -> Result<Vec<Publication>, StoreError> {
+        let mut found = Vec::new();
+        for file in entries(&self.layout().published())? {
+            found.extend(read(file)?);
         }
-        let bytes = fs_err::read(&file).map_err(failed())?;
-        // A file that is damaged is written again; until then the copy's bytes decide whose it is.
-        let publication: Option<Publication> = serde_json::from_slice(&bytes).ok();
-        if let Some(newer) = publication
-            .as_ref()
-            .filter(|publication| publication.format > FORMAT)
-        {
-            return Err(StoreError::Newer {
-                path: file,
-                found: newer.format,
-                known: FORMAT,
-            });
-        }
-        Ok(publication.filter(|publication| publication.path == path))
+        found.sort_by(|left, right| left.path.cmp(&right.path));
+        Ok(found)
     }
 
     fn publication_file(&self, path: &Utf8Path) -> Utf8PathBuf {
@@ -223,6 +214,28 @@ impl Store {
             fs_err::remove_file(&hidden).ok();
         }
         published
+    }
+}
+
+/// What a publication file says; `None` where it is gone or damaged.
+fn read(file: Utf8PathBuf) -> Result<Option<Publication>, StoreError> {
+    let failed = || StoreError::io("cannot read what was published");
+    match fs_err::metadata(&file) {
+        Ok(metadata) if metadata.len() <= LONGEST => {}
+        Ok(_) => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed()(error)),
+    }
+    let bytes = fs_err::read(&file).map_err(failed())?;
+    // A file that is damaged is written again; until then the copy's bytes decide whose it is.
+    let publication: Option<Publication> = serde_json::from_slice(&bytes).ok();
+    match publication {
+        Some(newer) if newer.format > FORMAT => Err(StoreError::Newer {
+            path: file,
+            found: newer.format,
+            known: FORMAT,
+        }),
+        publication => Ok(publication),
     }
 }
 

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::catalogue::entries;
 use super::durable::{touch, unique};
 use super::owner::{Liveness, Owner};
 use super::stamp::Stamp;
@@ -61,16 +62,7 @@ impl Drop for Workspace {
 /// Removes what dead processes left below `tmp/`.
 pub fn sweep(layout: &Layout) -> Result<(), StoreError> {
     let failed = || StoreError::io("cannot clear away temporary files");
-    let entries = match fs_err::read_dir(layout.tmp()) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(failed()(error)),
-    };
-    for entry in entries {
-        let entry = entry.map_err(failed())?;
-        let Ok(path) = Utf8PathBuf::from_path_buf(entry.path()) else {
-            continue;
-        };
+    for path in entries(&layout.tmp())? {
         if is_abandoned(&path) {
             let removed = if path.is_dir() {
                 fs_err::remove_dir_all(&path)
@@ -84,6 +76,34 @@ pub fn sweep(layout: &Layout) -> Result<(), StoreError> {
         }
     }
     Ok(())
+}
+
+/// What dead processes left below `tmp/`: what [`sweep`] would remove.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Abandoned {
+    /// Files.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Counts what dead processes left below `tmp/`.
+pub fn abandoned(layout: &Layout) -> Result<Abandoned, StoreError> {
+    let mut abandoned = Abandoned::default();
+    let mut found = entries(&layout.tmp())?;
+    found.retain(|path| is_abandoned(path));
+    while let Some(path) = found.pop() {
+        match fs_err::symlink_metadata(&path) {
+            Ok(metadata) if metadata.is_dir() => found.extend(entries(&path)?),
+            Ok(metadata) => {
+                abandoned.files += 1;
+                abandoned.bytes += metadata.len();
+            }
+            // Somebody else sweeps.
+            Err(_) => {}
+        }
+    }
+    Ok(abandoned)
 }
 
 /// Whether the owner of something below `tmp/` is dead; where that cannot be seen from here, its age decides.

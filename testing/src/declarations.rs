@@ -13,6 +13,7 @@ pub fn kinds() -> Vec<Box<dyn AnyKind>> {
         erase::<Crash>(),
         erase::<Chatter>(),
         erase::<Clock>(),
+        erase::<Flaky>(),
         erase::<Render>(),
     ]
 }
@@ -50,7 +51,7 @@ fn number_output(volatile: bool) -> Vec<OutputPort> {
 }
 
 macro_rules! kind {
-    ($(#[$doc:meta])* $kind:ident, $parameters:ident, $name:literal, $summary:literal, $determinism:ident, $volatile:literal) => {
+    ($(#[$doc:meta])* $kind:ident, $parameters:ident, $name:literal, $summary:literal, $determinism:ident, $volatile:literal $(, $more:item)?) => {
         $(#[$doc])*
         pub(crate) struct $kind;
 
@@ -70,6 +71,8 @@ macro_rules! kind {
             fn outputs() -> Vec<OutputPort> {
                 number_output($volatile)
             }
+
+            $($more)?
         }
     };
 }
@@ -100,6 +103,9 @@ pub(crate) struct SleepParameters {
     /// Whether it goes on although it was asked to stop.
     #[serde(default)]
     pub(crate) deaf: bool,
+    /// How many spare cores it could use.
+    #[serde(default)]
+    pub(crate) spare: u32,
 }
 
 /// Parameters of `fail`.
@@ -141,6 +147,14 @@ pub(crate) struct ChatterParameters {
     pub(crate) text: String,
 }
 
+/// Parameters of `flaky`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FlakyParameters {
+    /// How many attempts fail before one succeeds.
+    pub(crate) failures: u32,
+}
+
 /// Parameters of `clock`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -156,7 +170,10 @@ kind!(
 );
 kind!(
     /// A cell that takes a while.
-    Sleep, SleepParameters, "sleep", "Adds a number to the sum of its inputs, after a while.", Exact, false
+    Sleep, SleepParameters, "sleep", "Adds a number to the sum of its inputs, after a while.", Exact, false,
+    fn spare_cores(parameters: &SleepParameters) -> u32 {
+        parameters.spare
+    }
 );
 kind!(
     /// A cell that cannot be executed.
@@ -173,4 +190,8 @@ kind!(
 kind!(
     /// A cell whose output differs every time.
     Clock, ClockParameters, "clock", "Gives the time it took.", Exact, true
+);
+kind!(
+    /// A cell that fails at first.
+    Flaky, FlakyParameters, "flaky", "Fails so many times, then gives how often it failed.", Exact, false
 );

@@ -7,7 +7,7 @@ use provenir_table::TableBuilder;
 
 use crate::declarations::{
     Chatter, ChatterParameters, Clock, ClockParameters, Crash, CrashParameters, Death, Fail, FailParameters,
-    Noop, NoopParameters, Sleep, SleepParameters,
+    Flaky, FlakyParameters, Noop, NoopParameters, Sleep, SleepParameters,
 };
 
 /// All of them.
@@ -19,6 +19,7 @@ pub fn executions() -> Vec<Box<dyn AnyExecution>> {
         erase(RunCrash),
         erase(RunChatter),
         erase(RunClock),
+        erase(RunFlaky),
         erase(RunRender),
     ]
 }
@@ -72,7 +73,7 @@ impl Execution for RunSleep {
                 done: context.elapsed().as_millis() as u64,
                 total: Some(whole.as_millis() as u64),
                 unit: "ms".to_owned(),
-                ..Progress::default()
+                metrics: [("cores".to_owned(), context.cores() as f64)].into(),
             });
             std::thread::sleep(Duration::from_millis(10).min(whole.saturating_sub(context.elapsed())));
         }
@@ -155,6 +156,29 @@ impl Execution for RunClock {
         context: &Context<'_>,
     ) -> Result<Outputs, Failure> {
         sum(inputs, context.elapsed().as_secs_f64())
+    }
+}
+
+struct RunFlaky;
+
+impl Execution for RunFlaky {
+    type Kind = Flaky;
+
+    fn execute(
+        &self,
+        parameters: &FlakyParameters,
+        inputs: &Inputs,
+        context: &Context<'_>,
+    ) -> Result<Outputs, Failure> {
+        // A byte for each attempt that failed.
+        let mut failed = context.read_checkpoint("failed")?.unwrap_or_default();
+        if failed.len() < parameters.failures as usize {
+            failed.push(b'x');
+            context.write_checkpoint("failed", &failed)?;
+            context.info(format!("attempt {} fails", failed.len()));
+            return Err(Failure::stage("not yet"));
+        }
+        sum(inputs, failed.len() as f64)
     }
 }
 

@@ -14,6 +14,15 @@ fn help_is_what_it_is() {
         "export",
         "path",
         "log",
+        "why",
+        "lineage",
+        "runs",
+        "diff",
+        "audit",
+        "verify",
+        "gc",
+        "pin",
+        "unpin",
         "schema",
         "init",
         "doctor",
@@ -536,7 +545,12 @@ fn a_run_is_recorded_with_what_it_was_asked_and_what_it_did() {
         4,
         "one line a cell executed, and one that sums up those reused"
     );
-    assert_eq!(records[3]["cells"].as_array().unwrap().len(), 4);
+    assert_eq!(
+        records[0]["cells"].as_array().unwrap().len(),
+        4,
+        "it is known what the run relies on before anything runs"
+    );
+    assert_eq!(records[1]["action"]["kind"], "noop");
     let events = fs_err::read_to_string(runs[1].join("events.jsonl")).unwrap();
     for line in events.lines() {
         let event: Value = serde_json::from_str(line).unwrap();

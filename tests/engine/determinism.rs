@@ -142,3 +142,61 @@ fn in_any_graph_exactly_what_needs_a_failed_cell_is_blocked() {
         assert_eq!(stores[0], stores[1], "seed {seed}");
     }
 }
+
+/// How many cores each cell may keep busy, by its name; what it was told itself is what was said.
+fn cores(context: &Context, arguments: &[&str]) -> Vec<(String, u64)> {
+    let outcome = context.events(arguments).assert_code(0);
+    let events = outcome.events();
+    let of = |event: &str, cores: fn(&serde_json::Value) -> Option<f64>| -> Vec<(String, u64)> {
+        let named = events
+            .iter()
+            .filter(|found| found["event"] == event)
+            .map(|found| {
+                (
+                    found["cell"].as_str().unwrap().to_owned(),
+                    cores(found).unwrap() as u64,
+                )
+            });
+        let mut named: Vec<_> = named.collect();
+        named.sort();
+        named.dedup();
+        named
+    };
+    let said = of("cell-started", |event| event["cores"].as_f64());
+    let told = of("cell-progress", |event| event["metrics"]["cores"].as_f64());
+    assert_eq!(said, told);
+    said
+}
+
+#[test]
+fn idle_cores_go_to_cells_that_can_use_them_and_change_nothing() {
+    let manifest = |extra: &str| {
+        format!(
+            "format = 1\npipeline.name = \"spare\"\naxes.a = [1, 2]\n[stages.nap]\nkind = \"sleep\"\n\
+             params = {{ seconds = 0.3, value = \"${{a}}\", spare = 3 }}\n{extra}"
+        )
+    };
+    let named = |found: [u64; 2]| {
+        let names = ["nap[a=1]", "nap[a=2]"].map(str::to_owned);
+        names.into_iter().zip(found).collect::<Vec<_>>()
+    };
+    let context = Context::new(&manifest(""));
+    // One each, and the three others in turn.
+    assert_eq!(cores(&context, &["--jobs", "5"]), named([3, 2]));
+    let five = context.results();
+    assert_eq!(context.executed(&["--jobs", "1"]), [""; 0]);
+    for (jobs, expected) in [("1", [1, 1]), ("2", [1, 1]), ("16", [4, 4])] {
+        let context = Context::new(&manifest(""));
+        assert_eq!(cores(&context, &["--jobs", jobs]), named(expected));
+        assert_eq!(context.results(), five);
+    }
+    let context = Context::new(&manifest(""));
+    assert_eq!(
+        cores(&context, &["--jobs", "3", "--axis", "a=1"]),
+        named([3, 0])[..1]
+    );
+    // Cores that the manifest gives are all there are.
+    let context = Context::new(&manifest("resources = { cores = 2 }"));
+    assert_eq!(cores(&context, &["--jobs", "16"]), named([2, 2]));
+    assert_eq!(context.results(), five);
+}

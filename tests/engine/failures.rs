@@ -270,7 +270,8 @@ fn a_worker_that_is_not_there_is_told() {
 fn a_worker_that_talks_nonsense_fails_its_cell_and_no_more() {
     let context = Context::new(ONE);
     let hello = format!(
-        r#"{{"hello":{{"protocol":1,"build":"{}","kinds":["noop"],"platform":{{}}}}}}"#,
+        r#"{{"hello":{{"protocol":{},"build":"{}","kinds":["noop"],"platform":{{}}}}}}"#,
+        provenir_api::protocol::PROTOCOL,
         provenir_build_id::BUILD
     );
     let command = with_worker(

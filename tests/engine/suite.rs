@@ -8,6 +8,12 @@
 //! * `sharing`: several processes on one store.
 //! * `determinism`: the same results whatever the order, the folder, and the number of workers.
 //! * `commands`: what the other commands print.
+//! * `explaining`: why cells run.
+//! * `tracing`: where results come from.
+//! * `history`: runs, listed and compared.
+//! * `auditing`: what is computed again comes out the same, or is told.
+//! * `attempts`: time limits, retries, strict platforms.
+//! * `keeping`: what is damaged is found; what nothing needs goes, and nothing else.
 //! * `policies`: policies of any file, shown and exported.
 //! * `render`: animations by one command.
 
@@ -16,13 +22,19 @@
     reason = "what fails in a helper fails the test that called it, as in the test itself"
 )]
 
+mod attempts;
+mod auditing;
 mod commands;
 mod context;
 mod determinism;
+mod explaining;
 mod failures;
 mod faults;
+mod history;
+mod keeping;
 mod policies;
 mod publish;
 mod render;
 mod reuse;
 mod sharing;
+mod tracing;

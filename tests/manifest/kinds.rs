@@ -12,6 +12,8 @@ pub(crate) fn registry() -> Registry {
         erase::<Refine>(),
         erase::<Draw>(),
         erase::<Sink>(),
+        erase::<Spoil>(),
+        erase::<Judge>(),
     ])
 }
 
@@ -211,6 +213,7 @@ impl Kind for Draw {
         number: 1,
     }];
     const DETERMINISM: Determinism = Determinism::Exact;
+    const PRIVILEGED_INPUTS: &'static [&'static str] = &["table"];
 
     fn inputs() -> Vec<InputPort> {
         vec![input(
@@ -270,5 +273,64 @@ impl Kind for Sink {
 
     fn outputs() -> Vec<OutputPort> {
         Vec::new()
+    }
+}
+
+/// Parameters of kinds that need none.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NoParameters {}
+
+impl Parameters for NoParameters {}
+
+/// Spoils samples, and says which.
+pub(crate) struct Spoil;
+
+impl Kind for Spoil {
+    type Parameters = NoParameters;
+    const NAME: &'static str = "spoil";
+    const SUMMARY: &'static str = "Spoils samples.";
+    const REVISIONS: &'static [Revision] = &[Revision {
+        part: "spoil",
+        number: 1,
+    }];
+    const DETERMINISM: Determinism = Determinism::Exact;
+    const PRIVILEGED_OUTPUTS: &'static [&'static str] = &["truth"];
+
+    fn inputs() -> Vec<InputPort> {
+        vec![input("samples", Arity::One, true, Content::Table(samples()))]
+    }
+
+    fn outputs() -> Vec<OutputPort> {
+        vec![
+            output("samples", Content::Table(samples()), false),
+            output("truth", Content::Table(samples()), false),
+        ]
+    }
+}
+
+/// Holds samples against the truth, which it may see.
+pub(crate) struct Judge;
+
+impl Kind for Judge {
+    type Parameters = NoParameters;
+    const NAME: &'static str = "judge";
+    const SUMMARY: &'static str = "Holds samples against the truth.";
+    const REVISIONS: &'static [Revision] = &[Revision {
+        part: "judge",
+        number: 1,
+    }];
+    const DETERMINISM: Determinism = Determinism::Exact;
+    const PRIVILEGED_INPUTS: &'static [&'static str] = &["samples", "truth"];
+
+    fn inputs() -> Vec<InputPort> {
+        vec![
+            input("samples", Arity::One, true, Content::Table(samples())),
+            input("truth", Arity::One, false, Content::Table(samples())),
+        ]
+    }
+
+    fn outputs() -> Vec<OutputPort> {
+        vec![output("samples", Content::Table(samples()), false)]
     }
 }

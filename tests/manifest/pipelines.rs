@@ -126,3 +126,65 @@ params = {{ {training} }}
         assert_eq!(said(size, training), "", "{size}, {training}");
     }
 }
+
+#[test]
+fn what_a_study_knows_reaches_diagnoses_and_figures_and_no_learner() {
+    let manifest = |stages: &str| {
+        format!(
+            r#"format = 1
+[pipeline]
+name = "privilege"
+[axes]
+epsilon = [0.0, 0.1]
+[stages.demos]
+kind = "collect"
+params = {{ env = "hopper", expert = "e.parquet", samples = 2_000 }}
+[stages.corrupted]
+kind = "corrupt"
+inputs = {{ demos = "demos" }}
+params = {{ outlier = "boundary", fraction = "${{epsilon}}" }}
+[stages.parts]
+kind = "split"
+inputs = {{ demos = "corrupted" }}
+[stages.policy]
+kind = "train"
+inputs = {{ demos = "parts" }}
+params = {{ method = "bc", epochs = 1 }}
+{stages}"#
+        )
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = Utf8PathBuf::from_path_buf(folder.path().join("m.toml")).unwrap();
+    fs_err::write(folder.path().join("e.parquet"), "").unwrap();
+    let registry = Registry::new(provenir_kinds::all());
+    let said = |stages: &str| {
+        fs_err::write(&path, manifest(stages)).unwrap();
+        match load(&path, &registry, &Overrides::default()) {
+            Ok(plan) => plan.warnings.to_string(),
+            Err(found) => found.to_string().replace(&format!("{path}:"), ""),
+        }
+    };
+    let diagnosis = r#"
+[stages.diagnosis]
+kind = "diagnose"
+inputs = { demos = "parts", mask = "corrupted.mask", clean = "corrupted.clean", trust = "policy.trust", policy = "policy" }
+[stages.figure]
+kind = "plot"
+inputs = { table = "diagnosis" }
+params = { x = "epsilon", y = "recall" }
+"#;
+    assert_eq!(said(diagnosis), "");
+    for (port, input) in [("mask", "demos"), ("clean", "validation")] {
+        let cheat = format!(
+            "[stages.cheat]\nkind = \"train\"\ninputs = {{ demos = \"demos\", {input} = \"corrupted.{port}\" }}\nparams = {{ method = \"bc\", epochs = 1 }}\n"
+        )
+        .replace("demos = \"demos\", demos", "demos");
+        let found = said(&cheat);
+        let expected = format!(
+            "`corrupted.{port}` is privileged: the input `{input}` of `cheat` must not see it (no learner could know it; kinds \
+             that may: `diagnose`, `evaluate`, `plot`, `render`)"
+        );
+        assert!(found.ends_with(&expected) && found.starts_with("22:"), "{found}");
+        assert_eq!(found.lines().count(), 1, "{found}");
+    }
+}

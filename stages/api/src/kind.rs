@@ -79,6 +79,12 @@ pub trait Kind: Send + Sync + 'static {
     const REVISIONS: &'static [Revision];
     /// How far its executions agree.
     const DETERMINISM: Determinism;
+    /// Outputs that hold privileged information: what a study knows and no learner could (which samples were corrupted, and
+    /// what they were). They, and whatever is made from them, can be wired to [`Kind::PRIVILEGED_INPUTS`] alone.
+    const PRIVILEGED_OUTPUTS: &'static [&'static str] = &[];
+    /// Inputs that take privileged information; what the kind then gives is privileged, too. A kind that learns, or prepares
+    /// what is learned from, has none.
+    const PRIVILEGED_INPUTS: &'static [&'static str] = &[];
 
     /// Its inputs; names are unique.
     fn inputs() -> Vec<InputPort>;
@@ -89,6 +95,12 @@ pub trait Kind: Send + Sync + 'static {
     /// What a cell with these parameters occupies.
     fn resources(_: &Self::Parameters) -> Resources {
         Resources::default()
+    }
+
+    /// How many cores beyond those that it occupies a cell with these parameters can put to use. When it starts it is given
+    /// as many of them as nothing else is ready to take; what it gives must not depend on how many those are.
+    fn spare_cores(_: &Self::Parameters) -> u32 {
+        0
     }
 
     /// How many rows a cell with these parameters gives and needs, where they tell. What is said must hold: a plan in
@@ -154,6 +166,8 @@ pub struct Resolved {
     pub sources: Vec<Source>,
     /// What a cell occupies.
     pub resources: Resources,
+    /// How many cores beyond those it can put to use.
+    pub spare_cores: u32,
     /// How many rows it gives and needs, where the parameters tell.
     pub sizes: Sizes,
 }
@@ -168,6 +182,10 @@ pub trait AnyKind: Send + Sync {
     fn revisions(&self) -> &'static [Revision];
     /// [`Kind::DETERMINISM`].
     fn determinism(&self) -> Determinism;
+    /// [`Kind::PRIVILEGED_OUTPUTS`].
+    fn privileged_outputs(&self) -> &'static [&'static str];
+    /// [`Kind::PRIVILEGED_INPUTS`].
+    fn privileged_inputs(&self) -> &'static [&'static str];
     /// [`Kind::inputs`].
     fn inputs(&self) -> Vec<InputPort>;
     /// [`Kind::outputs`].
@@ -208,6 +226,14 @@ impl<K: Kind> AnyKind for Erased<K> {
 
     fn determinism(&self) -> Determinism {
         K::DETERMINISM
+    }
+
+    fn privileged_outputs(&self) -> &'static [&'static str] {
+        K::PRIVILEGED_OUTPUTS
+    }
+
+    fn privileged_inputs(&self) -> &'static [&'static str] {
+        K::PRIVILEGED_INPUTS
     }
 
     fn inputs(&self) -> Vec<InputPort> {
@@ -257,6 +283,7 @@ impl<K: Kind> AnyKind for Erased<K> {
             canonical,
             sources,
             resources: K::resources(&typed),
+            spare_cores: K::spare_cores(&typed),
             sizes: K::sizes(&typed),
         })
     }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::{Digest, Label};
 
 /// Raised when a message changes its shape.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// From the command to a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -44,6 +44,8 @@ pub struct Execute {
     pub scratch: Utf8PathBuf,
     /// Where the cell keeps checkpoints between attempts; made when first used.
     pub partial: Utf8PathBuf,
+    /// How many cores the cell may keep busy, at least 1. Nothing that it gives may depend on them.
+    pub cores: u32,
 }
 
 /// An artifact at an input port.

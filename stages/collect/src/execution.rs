@@ -56,9 +56,9 @@ fn record(
         observation: policy.observation_width(),
         action: policy.action_width(),
     };
-    // A cell occupies one core; cells are what runs in parallel.
     let rollouts = Rollouts {
         record: true,
+        threads: context.cores(),
         ..Rollouts::of(task, policy)
     };
     let seeds = Stream::new(parameters.seed, "collect");

@@ -3,9 +3,10 @@ use provenir_kinds::corrupt::{Corrupt, CorruptParameters};
 use provenir_table::TableBuilder;
 use provenir_table::demonstrations::Demonstrations;
 
-use crate::outliers::{Outliers, count};
+use crate::choice::{Choice, count};
+use crate::outliers::corrupted;
 
-/// Replaces the actions of a share of the samples.
+/// Replaces a share of the samples by outliers.
 pub struct CorruptExecution;
 
 impl Execution for CorruptExecution {
@@ -17,32 +18,34 @@ impl Execution for CorruptExecution {
         inputs: &Inputs,
         context: &Context<'_>,
     ) -> Result<Outputs, Failure> {
-        let mut demos = Demonstrations::from_table(inputs.one("demos")?)?;
-        check_distinct(&demos.sample)?;
-        let outliers = Outliers::new(parameters.outlier, parameters.seed);
-        let clean = demos.action.clone();
-        let mut corrupted = vec![false; demos.rows()];
-        for row in outliers.choose(&demos.sample, count(parameters.fraction, demos.rows())) {
-            outliers.replace(demos.sample[row], demos.action.row_mut(row));
-            corrupted[row] = true;
+        let clean = Demonstrations::from_table(inputs.one("demos")?)?;
+        check_distinct(&clean.sample)?;
+        let weaker = inputs
+            .optional("weaker")
+            .map(Demonstrations::from_table)
+            .transpose()?;
+        let wanted = count(parameters.fraction, clean.rows());
+        let rows = Choice::new(parameters.seed).rows(parameters.placement, &clean, wanted);
+        let demos = corrupted(parameters, &clean, &rows, weaker.as_ref())?;
+        context.info(format!("replaced {} of {} samples", rows.len(), clean.rows()));
+        let mut is_corrupted = vec![false; clean.rows()];
+        for row in rows {
+            is_corrupted[row] = true;
         }
-        context.info(format!(
-            "replaced the actions of {} of {} samples",
-            corrupted.iter().filter(|corrupted| **corrupted).count(),
-            corrupted.len()
-        ));
         let mask = TableBuilder::new()
-            .u64("sample", demos.sample.clone())
-            .bool("corrupted", corrupted)
+            .u64("sample", clean.sample.clone())
+            .bool("corrupted", is_corrupted)
             .build()?;
-        let clean = TableBuilder::new()
-            .u64("sample", demos.sample.clone())
-            .matrix("clean_action", clean)
-            .build()?;
+        let mut before = TableBuilder::new()
+            .u64("sample", clean.sample)
+            .matrix("clean_action", clean.action);
+        if parameters.outlier.changes_observations() {
+            before = before.matrix("clean_observation", clean.observation);
+        }
         Ok(Outputs::new()
             .table("demos", demos.into_table()?)
             .table("mask", mask)
-            .table("clean", clean))
+            .table("clean", before.build()?))
     }
 }
 

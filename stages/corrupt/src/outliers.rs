@@ -1,160 +1,222 @@
-use provenir_kinds::corrupt::Outlier;
+use provenir_execution::Failure;
+use provenir_kinds::corrupt::{CorruptParameters, Outlier};
 use provenir_random::Stream;
+use provenir_table::demonstrations::Demonstrations;
 
-/// Which samples of a set are replaced, and by what.
-pub(crate) struct Outliers {
-    model: Outlier,
-    order: Stream,
-    values: Stream,
+use crate::choice::{Choice, by_episode, by_sample};
+use crate::statistics::{moments, ranges};
+
+/// The demonstrations with outliers at `rows`; `weaker` is what `weaker-policy` replaces episodes by.
+pub(crate) fn corrupted(
+    parameters: &CorruptParameters,
+    clean: &Demonstrations,
+    rows: &[usize],
+    weaker: Option<&Demonstrations>,
+) -> Result<Demonstrations, Failure> {
+    let mut outliers = Outliers {
+        seed: Stream::new(parameters.seed, "corrupt"),
+        clean,
+        rows,
+        demos: clean.clone(),
+    };
+    match parameters.outlier {
+        Outlier::Boundary => outliers.actions("boundary", |stream, action| {
+            action.fill_with(|| sign(stream));
+        }),
+        Outlier::BoundaryOneSign => outliers.actions("boundary one sign", |stream, action| {
+            action.fill(sign(stream));
+        }),
+        Outlier::Constant => outliers.actions("constant", |_, action| {
+            action.fill(parameters.constant as f32);
+        }),
+        Outlier::RangeBoundary => {
+            let ranges = ranges(&clean.action);
+            outliers.actions("range boundary", |stream, action| {
+                for (value, (least, largest)) in action.iter_mut().zip(&ranges) {
+                    *value = if sign(stream) < 0.0 { *least } else { *largest };
+                }
+            });
+        }
+        Outlier::Uniform => outliers.actions("uniform", |stream, action| {
+            action.fill_with(|| stream.uniform(-1.0, 1.0) as f32);
+        }),
+        Outlier::Gaussian => outliers.actions("gaussian", |stream, action| {
+            for value in action {
+                *value = (f64::from(*value) + parameters.noise * stream.normal()) as f32;
+            }
+        }),
+        Outlier::SignFlip => outliers.actions("sign flip", |_, action| {
+            for value in action {
+                *value = -*value;
+            }
+        }),
+        Outlier::Permuted => outliers.permute(&Choice::new(parameters.seed)),
+        Outlier::Delayed => outliers.delay(parameters.delay as usize),
+        Outlier::ObservationNoise => outliers.add_noise(parameters.noise),
+        Outlier::DeadSensors => outliers.kill_sensors(parameters.sensors),
+        Outlier::WeakerPolicy => match weaker {
+            Some(weaker) => outliers.replace_episodes(weaker)?,
+            None => return Err(Failure::bug("nothing arrived at the port `weaker`")),
+        },
+    }
+    Ok(outliers.demos)
 }
 
-impl Outliers {
-    pub(crate) fn new(model: Outlier, seed: u64) -> Self {
-        let root = Stream::new(seed, "corrupt");
-        Self {
-            model,
-            order: root.child("order", 0),
-            values: match model {
-                Outlier::Boundary => root.child("boundary", 0),
-                Outlier::Uniform => root.child("uniform", 0),
-            },
-        }
-    }
-
-    /// The rows to replace, ascending: those of the `count` samples that come first in a random order of samples, so
-    /// that a smaller count gives a subset.
-    pub(crate) fn choose(&self, samples: &[u64], count: usize) -> Vec<usize> {
-        let mut rows: Vec<usize> = (0..samples.len()).collect();
-        // Sample numbers are distinct, so that the order is total: rows of equal draws are ordered, too.
-        rows.sort_unstable_by_key(|row| (self.order.at(samples[*row]), samples[*row]));
-        rows.truncate(count);
-        rows.sort_unstable();
-        rows
-    }
-
-    /// Overwrites a sample's action.
-    pub(crate) fn replace(&self, sample: u64, action: &mut [f32]) {
-        let mut stream = self.values.child("sample", sample);
-        for value in action {
-            *value = match self.model {
-                Outlier::Boundary if stream.u64() >> 63 == 0 => -1.0,
-                Outlier::Boundary => 1.0,
-                Outlier::Uniform => stream.uniform(-1.0, 1.0) as f32,
-            };
-        }
-    }
+/// −1 or 1 with equal chances.
+fn sign(stream: &mut Stream) -> f32 {
+    if stream.u64() >> 63 == 0 { -1.0 } else { 1.0 }
 }
 
-/// round(ε N), halves away from zero, the product taken in double precision.
-pub(crate) fn count(fraction: f64, samples: usize) -> usize {
-    (fraction * samples as f64).round() as usize
+struct Outliers<'a> {
+    seed: Stream,
+    clean: &'a Demonstrations,
+    /// Those that become outliers, ascending.
+    rows: &'a [usize],
+    demos: Demonstrations,
 }
 
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn counts_are_rounded_halves_up() {
-        for (fraction, samples, expected) in [
-            (0.0, 10, 0),
-            (0.05, 10, 1),
-            (0.04, 10, 0),
-            (0.15, 10, 2),
-            (0.25, 10, 3),
-            (0.1, 60_000, 6000),
-            (0.2, 20_001, 4000),
-            (1.0, 7, 7),
-            (0.5, 0, 0),
-        ] {
-            assert_eq!(count(fraction, samples), expected, "{fraction} of {samples}");
+impl Outliers<'_> {
+    /// Changes every chosen action by itself; `name` is that of the model's draws, a stream for each sample.
+    fn actions(&mut self, name: &str, change: impl Fn(&mut Stream, &mut [f32])) {
+        let values = self.seed.child(name, 0);
+        for row in self.rows {
+            let mut stream = values.child("sample", self.clean.sample[*row]);
+            change(&mut stream, self.demos.action.row_mut(*row));
         }
     }
 
-    fn actions(model: Outlier, seed: u64, samples: usize, width: usize) -> Vec<Vec<f32>> {
-        let outliers = Outliers::new(model, seed);
-        let action = |sample| {
-            let mut action = vec![0.0; width];
-            outliers.replace(sample, &mut action);
-            action
-        };
-        (0..samples as u64).map(action).collect()
-    }
-
-    #[test]
-    fn boundary_dimensions_are_fair_and_independent() {
-        let actions = actions(Outlier::Boundary, 1, 40_000, 3);
-        let mut corners = [0_i32; 8];
-        for action in &actions {
-            assert!(action.iter().all(|value| [-1.0, 1.0].contains(value)));
-            let corner: usize = action
-                .iter()
-                .enumerate()
-                .map(|(dimension, value)| usize::from(*value > 0.0) << dimension)
-                .sum();
-            corners[corner] += 1;
+    /// A cycle through the chosen samples: none keeps its action unless it is the only one.
+    fn permute(&mut self, choice: &Choice) {
+        let cycle = choice.ordered(&self.clean.sample, self.rows.to_vec());
+        let next = cycle.iter().cycle().skip(1);
+        for (row, next) in cycle.iter().zip(next) {
+            self.demos
+                .action
+                .row_mut(*row)
+                .copy_from_slice(self.clean.action.row(*next));
         }
-        // Each of eight corners is expected 5000 times, with a standard deviation of √(40000 · 1/8 · 7/8) = 66.
-        assert!(
-            corners.iter().all(|count| (count - 5000).abs() < 400),
-            "{corners:?}"
-        );
     }
 
-    #[test]
-    fn uniform_dimensions_have_the_moments_of_the_interval_and_are_uncorrelated() {
-        let actions = actions(Outlier::Uniform, 2, 40_000, 2);
-        assert!(actions.iter().flatten().all(|value| value.abs() <= 1.0));
-        let mean =
-            |of: &dyn Fn(&[f32]) -> f64| actions.iter().map(|action| of(action)).sum::<f64>() / 40_000.0;
-        // Standard errors: √(1/3 / n), √(4/45 / n), √(1/9 / n); six of each.
-        for dimension in 0..2 {
-            assert!(mean(&|action| f64::from(action[dimension])).abs() < 0.018);
-            assert!((mean(&|action| f64::from(action[dimension]).powi(2)) - 1.0 / 3.0).abs() < 0.009);
+    fn delay(&mut self, steps: usize) {
+        let mut chosen = vec![false; self.clean.rows()];
+        for row in self.rows {
+            chosen[*row] = true;
         }
-        assert!(mean(&|action| f64::from(action[0]) * f64::from(action[1])).abs() < 0.01);
-    }
-
-    #[test]
-    fn every_sample_is_equally_likely_to_be_chosen() {
-        let samples: Vec<u64> = (0..20).collect();
-        let mut chosen = [0_i32; 20];
-        for seed in 0..4000 {
-            for row in Outliers::new(Outlier::Boundary, seed).choose(&samples, 5) {
-                chosen[row] += 1;
+        for rows in by_episode(self.clean).values() {
+            for (step, row) in rows.iter().enumerate().filter(|(_, row)| chosen[**row]) {
+                let before = rows[step.saturating_sub(steps)];
+                self.demos
+                    .action
+                    .row_mut(*row)
+                    .copy_from_slice(self.clean.action.row(before));
             }
         }
-        // Each is expected 1000 times, with a standard deviation of √(4000 · 1/4 · 3/4) = 27.
-        assert!(
-            chosen.iter().all(|count| (count - 1000).abs() < 165),
-            "{chosen:?}"
-        );
     }
 
-    proptest! {
-        #[test]
-        fn choices_are_nested_and_do_not_depend_on_the_order_of_rows(
-            seed: u64,
-            samples in prop::collection::btree_set(any::<u64>(), 0..200),
-            shift in 0..200_usize,
-            small: prop::sample::Index,
-            large: prop::sample::Index,
-        ) {
-            let samples: Vec<u64> = samples.into_iter().collect();
-            let outliers = Outliers::new(Outlier::Uniform, seed);
-            let (small, large) = (small.index(samples.len() + 1), large.index(samples.len() + 1));
-            let (small, large) = (small.min(large), small.max(large));
-            let few = outliers.choose(&samples, small);
-            let many = outliers.choose(&samples, large);
-            prop_assert_eq!(few.len(), small);
-            prop_assert!(few.iter().all(|row| many.contains(row)));
-            let mut rotated = samples.clone();
-            rotated.rotate_left(shift % samples.len().max(1));
-            let mut again: Vec<u64> = outliers.choose(&rotated, small).iter().map(|row| rotated[*row]).collect();
-            again.sort_unstable();
-            prop_assert_eq!(again, few.iter().map(|row| samples[*row]).collect::<Vec<_>>());
+    /// How many entries of an observation are measured: all but the time feature.
+    fn sensors(&self) -> usize {
+        self.clean.observation.width() - usize::from(self.clean.about.time_feature)
+    }
+
+    fn add_noise(&mut self, noise: f64) {
+        let moments = moments(&self.clean.observation, &by_sample(&self.clean.sample));
+        let values = self.seed.child("observation noise", 0);
+        let sensors = self.sensors();
+        for row in self.rows {
+            let mut stream = values.child("sample", self.clean.sample[*row]);
+            let observation = &mut self.demos.observation.row_mut(*row)[..sensors];
+            for (value, moments) in observation.iter_mut().zip(&moments) {
+                *value = (f64::from(*value) + noise * moments.deviation * stream.normal()) as f32;
+            }
         }
     }
+
+    fn kill_sensors(&mut self, share: f64) {
+        let sensors = self.sensors();
+        let count = ((share * sensors as f64).round() as usize).max(1).min(sensors);
+        let dead = self.seed.child("dead sensors", 0).choose(sensors, count);
+        for row in self.rows {
+            let observation = self.demos.observation.row_mut(*row);
+            for sensor in &dead {
+                observation[*sensor] = 0.0;
+            }
+        }
+    }
+
+    /// Fills every chosen episode with episodes of a weaker policy.
+    fn replace_episodes(&mut self, weaker: &Demonstrations) -> Result<(), Failure> {
+        check_alike(self.clean, weaker)?;
+        let sources: Vec<Vec<usize>> = by_episode(weaker).into_values().collect();
+        let values = self.seed.child("weaker policy", 0);
+        let chosen = by_episode(&self.clean.select(self.rows));
+        for (episode, rows) in chosen {
+            if sources.is_empty() {
+                return Err(Failure::stage(
+                    "the demonstrations of the weaker policy are empty",
+                ));
+            }
+            let mut stream = values.child("episode", u64::from(episode));
+            let mut open = rows.iter().map(|chosen| self.rows[*chosen]).peekable();
+            while open.peek().is_some() {
+                for source in stream.permutation(sources.len()) {
+                    let mut last = None;
+                    for (from, to) in sources[source].iter().zip(open.by_ref()) {
+                        copy(weaker, *from, &mut self.demos, to);
+                        last = Some((*from, to));
+                    }
+                    // A weaker episode that goes on is cut.
+                    if let Some((from, to)) = last
+                        && sources[source].last() != Some(&from)
+                    {
+                        self.demos.truncated[to] = true;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Copies what happened, and not which sample it is.
+fn copy(source: &Demonstrations, from: usize, target: &mut Demonstrations, to: usize) {
+    let observation = source.observation.row(from);
+    target.observation.row_mut(to).copy_from_slice(observation);
+    target.action.row_mut(to).copy_from_slice(source.action.row(from));
+    target.reward[to] = source.reward[from];
+    target.terminated[to] = source.terminated[from];
+    target.truncated[to] = source.truncated[from];
+}
+
+fn check_alike(clean: &Demonstrations, weaker: &Demonstrations) -> Result<(), Failure> {
+    let said = |time_feature: bool| if time_feature { "with" } else { "without" };
+    let mismatch = if clean.about.environment != weaker.about.environment {
+        format!(
+            "are of the environment `{}`, not `{}`",
+            weaker.about.environment, clean.about.environment
+        )
+    } else if clean.about.time_feature != weaker.about.time_feature {
+        format!(
+            "are {} the time feature, those to corrupt {} it",
+            said(weaker.about.time_feature),
+            said(clean.about.time_feature)
+        )
+    } else if clean.observation.width() != weaker.observation.width() {
+        format!(
+            "have observations of {} entries, those to corrupt of {}",
+            weaker.observation.width(),
+            clean.observation.width()
+        )
+    } else if clean.action.width() != weaker.action.width() {
+        format!(
+            "have actions of {} entries, those to corrupt of {}",
+            weaker.action.width(),
+            clean.action.width()
+        )
+    } else {
+        return Ok(());
+    };
+    Err(
+        Failure::stage(format!("the demonstrations of the weaker policy {mismatch}"))
+            .help("roll both policies out in one environment, both with the time feature or both without it"),
+    )
 }

@@ -2,74 +2,25 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
-use std::sync::atomic::AtomicBool;
+mod support;
 
 use proptest::prelude::*;
-use provenir_api::protocol::{Level, Progress};
-use provenir_corrupt::CorruptExecution;
-use provenir_execution::{Context, Execution, Failure, Inputs, Outputs, Reporter};
-use provenir_kinds::corrupt::{CorruptParameters, Outlier};
-use provenir_table::Matrix;
-use provenir_table::demonstrations::{About, Demonstrations};
-
-struct Silent;
-
-impl Reporter for Silent {
-    fn progress(&self, _: Progress) {}
-    fn log(&self, _: Level, _: &str) {}
-}
-
-/// `samples` transitions of two dimensions, whose actions tell which sample they belong to.
-fn demonstrations(samples: std::ops::Range<u64>) -> Demonstrations {
-    let count = samples.clone().count();
-    let numbers: Vec<f32> = samples
-        .clone()
-        .map(|sample| (sample % 512) as f32 / 1024.0)
-        .collect();
-    Demonstrations {
-        sample: samples.collect(),
-        episode: (0..count).map(|row| (row / 5) as u32).collect(),
-        step: (0..count).map(|row| (row % 5) as u32).collect(),
-        observation: Matrix::new(
-            3,
-            numbers.iter().flat_map(|number| [*number, 1.0, -2.0]).collect(),
-        )
-        .unwrap(),
-        action: Matrix::new(2, numbers.iter().flat_map(|number| [*number, -number]).collect()).unwrap(),
-        reward: numbers,
-        terminated: vec![false; count],
-        truncated: (0..count).map(|row| row % 5 == 4).collect(),
-        about: About {
-            environment: "hopper".to_owned(),
-            time_feature: false,
-            expert: "test".to_owned(),
-            notes: [("license".to_owned(), "CC0".to_owned())].into(),
-        },
-    }
-}
-
-fn corrupt(demos: Demonstrations, parameters: &CorruptParameters) -> Result<Outputs, Failure> {
-    let cancelled = AtomicBool::new(false);
-    let context = Context::new(&Silent, &cancelled, "unused");
-    let inputs = Inputs::new().with_table("demos", demos.into_table()?);
-    CorruptExecution.execute(parameters, &inputs, &context)
-}
+use provenir_kinds::corrupt::{CorruptParameters, Outlier, Placement};
+use provenir_table::demonstrations::Demonstrations;
+use support::{corrupt, demonstrations, results};
 
 /// Outlier model, share and seed.
 fn parameters(outlier: Outlier, fraction: f64, seed: u64) -> CorruptParameters {
     CorruptParameters {
         outlier,
         fraction,
+        placement: Placement::Sample,
+        constant: 1.0,
+        noise: 0.5,
+        delay: 5,
+        sensors: 0.5,
         seed,
     }
-}
-
-/// The demonstrations after, and which samples are marked.
-fn results(outputs: &Outputs) -> (Demonstrations, Vec<bool>) {
-    let demos = Demonstrations::from_table(outputs.get_table("demos").unwrap()).unwrap();
-    let mask = outputs.get_table("mask").unwrap();
-    assert_eq!(mask.column_u64("sample").unwrap(), demos.sample);
-    (demos, mask.column_bool("corrupted").unwrap())
 }
 
 include!("reference.in");
@@ -77,12 +28,51 @@ include!("reference.in");
 /// The constants were recorded by `reference.py`, which shares no code with this project.
 #[test]
 fn choice_and_outliers_equal_an_independent_implementation() {
-    for (outlier, expected) in [(Outlier::Boundary, BOUNDARY), (Outlier::Uniform, UNIFORM)] {
-        let outputs = corrupt(demonstrations(1000..1012), &parameters(outlier, 0.25, 7)).unwrap();
-        let (demos, mask) = results(&outputs);
+    let run = |outlier, fraction| {
+        results(&corrupt(demonstrations(1000..1012), &parameters(outlier, fraction, 7)).unwrap())
+    };
+    for (outlier, expected) in [
+        (Outlier::Boundary, BOUNDARY),
+        (Outlier::BoundaryOneSign, BOUNDARY_ONE_SIGN),
+        (Outlier::Uniform, UNIFORM),
+        (Outlier::Gaussian, GAUSSIAN),
+    ] {
+        let (demos, mask) = run(outlier, 0.25);
         let marked: Vec<usize> = (0..mask.len()).filter(|row| mask[*row]).collect();
         assert!(marked.iter().map(|row| demos.sample[*row]).eq(CHOSEN));
-        assert!(marked.iter().map(|row| demos.action.row(*row)).eq(expected));
+        assert!(
+            marked.iter().map(|row| demos.action.row(*row)).eq(expected),
+            "{outlier:?}"
+        );
+    }
+    let before = demonstrations(1000..1012);
+    let (permuted, _) = run(Outlier::Permuted, 0.25);
+    let (blind, _) = run(Outlier::DeadSensors, 0.25);
+    for (sample, source) in CHOSEN.into_iter().zip(PERMUTED) {
+        let [row, source] = [sample, source].map(|sample| (sample - 1000) as usize);
+        assert_eq!(permuted.action.row(row), before.action.row(source));
+        for (entry, value) in blind.observation.row(row).iter().enumerate() {
+            assert_eq!(*value == 0.0, DEAD.contains(&entry));
+        }
+    }
+    for count in 1..=EPISODES.len() {
+        let chosen = &EPISODES[..count];
+        // One more sample than the episodes before hold.
+        let samples = 1 + before
+            .episode
+            .iter()
+            .filter(|episode| chosen[..count - 1].contains(*episode))
+            .count();
+        let parameters = CorruptParameters {
+            placement: Placement::Episode,
+            ..parameters(Outlier::Boundary, samples as f64 / 12.0, 7)
+        };
+        let (_, mask) = results(&corrupt(before.clone(), &parameters).unwrap());
+        assert!(
+            mask.iter()
+                .zip(&before.episode)
+                .all(|(marked, episode)| *marked == chosen.contains(episode))
+        );
     }
 }
 

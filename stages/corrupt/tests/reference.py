@@ -5,6 +5,7 @@ Needs `pip install blake3 numpy`.
 """
 
 import pathlib
+import statistics
 import struct
 
 import numpy
@@ -12,6 +13,7 @@ from blake3 import blake3
 
 MASK = 0xFFFFFFFF
 SEED, SAMPLES, WIDTH, CHOSEN = 7, range(1000, 1012), 2, 3
+NOISE, SENSORS, DEAD, EPISODES = 0.5, 3, 2, 3
 
 
 def philox(key, counter):
@@ -47,12 +49,50 @@ order = child(root, "order", 0)
 chosen = sorted(sorted(SAMPLES, key=lambda sample: draw(order, sample))[:CHOSEN])
 
 
+def clean(sample):
+    number = sample % 512 / 1024
+    return [number, -number]
+
+
+def normal(draw):
+    """The quantile at the middle of one of 2^52 intervals; Python's is Wichura's AS 241, too."""
+    return statistics.NormalDist().inv_cdf(((draw >> 12) + 0.5) / 2**52)
+
+
 def outlier(model, sample):
     identity = child(child(root, model, 0), "sample", sample)
     draws = [draw(identity, position) for position in range(WIDTH)]
+    signs = [2.0 * (value >> 63) - 1.0 for value in draws]
     if model == "boundary":
-        return [2.0 * (value >> 63) - 1.0 for value in draws]
+        return signs
+    if model == "boundary one sign":
+        return [signs[0]] * WIDTH
+    if model == "gaussian":
+        return [value + NOISE * normal(draw) for value, draw in zip(clean(sample), draws)]
     return [-1.0 + 2.0 * ((value >> 11) / 2**53) for value in draws]
+
+
+def below(identity, position, bound):
+    """Lemire's method; that a draw is rejected is too unlikely to be met here."""
+    product = draw(identity, position) * bound
+    assert product % 2**64 >= bound
+    return product >> 64
+
+
+def choose(identity, count, chosen):
+    """Fisher-Yates from the front."""
+    values = list(range(count))
+    for index in range(min(chosen, count - 1)):
+        other = index + below(identity, index, count - index)
+        values[index], values[other] = values[other], values[index]
+    return values[:chosen]
+
+
+dead = sorted(choose(child(root, "dead sensors", 0), SENSORS, DEAD))
+episode_order = child(root, "episode order", 0)
+episodes = sorted(range(EPISODES), key=lambda episode: draw(episode_order, episode))
+cycle = sorted(chosen, key=lambda sample: draw(order, sample))
+sources = [cycle[(cycle.index(sample) + 1) % CHOSEN] for sample in chosen]
 
 
 def literal(value):
@@ -68,7 +108,12 @@ def rows(model):
 pathlib.Path(__file__).with_name("reference.in").write_text(
     f"const CHOSEN: [u64; {CHOSEN}] = {chosen};\n"
     + "".join(
-        f"const {model.upper()}: [[f32; {WIDTH}]; {CHOSEN}] = [\n{rows(model)}];\n"
-        for model in ("boundary", "uniform")
+        f"const {model.upper().replace(' ', '_')}: [[f32; {WIDTH}]; {CHOSEN}] = [\n{rows(model)}];\n"
+        for model in ("boundary", "boundary one sign", "uniform", "gaussian")
     )
+    + "// The sample whose action each of the chosen takes.\n"
+    + f"const PERMUTED: [u64; {CHOSEN}] = {sources};\n"
+    + f"const DEAD: [usize; {DEAD}] = {dead};\n"
+    + "// Episodes in the order in which they are chosen.\n"
+    + f"const EPISODES: [u32; {EPISODES}] = {episodes};\n"
 )

@@ -37,6 +37,7 @@ impl Execution for EvaluateExecution {
         };
         let rollouts = Rollouts {
             discount: parameters.discount,
+            threads: context.cores(),
             ..Rollouts::of(task, policies.last())
         };
         let seeds = trial_seeds(parameters.seed, parameters.trials);
@@ -106,7 +107,6 @@ fn roll_out(
         });
         context.check_cancelled().is_ok()
     };
-    // One thread: cells run side by side, each on the core that it declares.
     rollouts
         .run_policy(policy, seeds, go_on)
         .map_err(|error| match context.check_cancelled() {

@@ -385,3 +385,20 @@ fn has_fma() -> bool {
 fn has_fma() -> bool {
     false
 }
+
+#[test]
+fn cores_change_nothing() {
+    let policies = set(&[(0, standing(1.0)), (7, standing(0.9))]);
+    let digests = |cores| {
+        let cancelled = AtomicBool::new(false);
+        let context = Context::new(&Silent, &cancelled, "unused").with_cores(cores);
+        let outputs = EvaluateExecution
+            .execute(&parameters(7, 3), &inputs(&policies), &context)
+            .expect("it evaluates");
+        ["trials", "summary"].map(|port| outputs.get_table(port).expect("the port was given").content())
+    };
+    let one = digests(1);
+    for cores in [2, 3, 40] {
+        assert_eq!(digests(cores), one, "{cores}");
+    }
+}

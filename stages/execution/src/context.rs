@@ -26,6 +26,7 @@ pub struct Context<'a> {
     partial: Utf8PathBuf,
     sources: BTreeMap<String, (Utf8PathBuf, Digest)>,
     action_key: String,
+    cores: usize,
     started: Instant,
     last_progress: Mutex<Option<Instant>>,
 }
@@ -46,6 +47,7 @@ impl<'a> Context<'a> {
             partial: partial.into(),
             sources: BTreeMap::new(),
             action_key: String::new(),
+            cores: 1,
             started: now(),
             last_progress: Mutex::new(None),
         }
@@ -55,6 +57,13 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn with_action_key(mut self, key: impl Into<String>) -> Self {
         self.action_key = key.into();
+        self
+    }
+
+    /// The same, with so many cores to keep busy, at least 1.
+    #[must_use]
+    pub fn with_cores(mut self, cores: usize) -> Self {
+        self.cores = cores.max(1);
         self
     }
 
@@ -73,6 +82,11 @@ impl<'a> Context<'a> {
     /// The cell's action key, as text for people and figures.
     pub fn action_key(&self) -> &str {
         &self.action_key
+    }
+
+    /// How many cores the cell may keep busy: 1 unless it was given more. Nothing that it gives may depend on them.
+    pub fn cores(&self) -> usize {
+        self.cores
     }
 
     /// The bytes of the source file named by the parameter at a JSON pointer (`/expert`), verified against the digest

@@ -120,8 +120,9 @@ fn attempt(
             },
         );
     }
-    let mut context =
-        Context::new(channel, cancelled, cell.partial.clone()).with_action_key(cell.action_key.clone());
+    let mut context = Context::new(channel, cancelled, cell.partial.clone())
+        .with_action_key(cell.action_key.clone())
+        .with_cores(cell.cores as usize);
     for (pointer, digest) in &cell.sources {
         let path = cell
             .parameters

@@ -11,7 +11,11 @@ pub(crate) fn evaluate(
     seeds: &[u64],
     context: &Context<'_>,
 ) -> Result<Evaluation, Failure> {
-    let episodes = Rollouts::of(task, policy)
+    let rollouts = Rollouts {
+        threads: context.cores(),
+        ..Rollouts::of(task, policy)
+    };
+    let episodes = rollouts
         .run_policy(policy, seeds, |_| context.check_cancelled().is_ok())
         .map_err(|error| match error {
             SimError::Stopped => Failure::cancelled(),

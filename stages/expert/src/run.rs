@@ -7,7 +7,7 @@ use provenir_kinds::expert::{Algorithm, ExpertParameters, Keep};
 use provenir_nn::NnError;
 use provenir_policy::{About, Policy};
 use provenir_random::Stream;
-use provenir_sim::Task;
+use provenir_sim::{Lanes, Task};
 use tch::Device;
 
 use crate::checkpoint::{self, Candidate, State};
@@ -56,13 +56,10 @@ impl<'a> Training<'a> {
         context: &'a Context<'a>,
     ) -> Result<Self, Failure> {
         let stream = Stream::new(parameters.seed, "expert");
-        let sampler = Sampler::new(
-            task,
-            parameters.time_feature,
-            parameters.environments as usize,
-            stream.child("episodes", 0),
-            parameters.gamma as f32,
-        );
+        let lanes = Lanes::new(task, parameters.time_feature, parameters.environments as usize)
+            .with_threads(context.cores().min(parameters.environments as usize))
+            .map_err(|error| Failure::environment(error.to_string()))?;
+        let sampler = Sampler::new(lanes, stream.child("episodes", 0), parameters.gamma as f32);
         let (observation, action) = (sampler.observation_width(), sampler.action_width());
         let settings = settings(parameters);
         Ok(Self {

@@ -1,5 +1,5 @@
 use provenir_random::Stream;
-use provenir_sim::{Environment, SimError, Task};
+use provenir_sim::{LaneError, Lanes, SimError};
 
 use crate::replay::{Replay, Transition};
 
@@ -8,20 +8,19 @@ use crate::replay::{Replay, Transition};
 /// Episodes are numbered as they begin, those that begin together in the order of their lanes. What an episode begins with
 /// depends on its number alone.
 pub(crate) struct Sampler {
-    lanes: Vec<Lane>,
+    lanes: Lanes,
+    /// What runs in each lane.
+    running: Vec<Running>,
     /// Draw n is the seed of episode n.
     seeds: Stream,
     /// Episodes begun.
     begun: u64,
     gamma: f32,
-    observation: usize,
-    action: usize,
-    /// What every environment shows, row by row.
-    observations: Vec<f32>,
+    /// What every environment showed before a step, row by row.
+    before: Vec<f32>,
 }
 
-struct Lane {
-    environment: Environment,
+struct Running {
     state: LaneState,
     total_reward: f64,
 }
@@ -51,33 +50,29 @@ pub(crate) struct Ended {
 }
 
 impl Sampler {
-    /// As many environments at the beginnings of their first episodes.
-    pub(crate) fn new(task: &Task, time_feature: bool, count: usize, seeds: Stream, gamma: f32) -> Self {
-        let lanes: Vec<Lane> = (0..count)
-            .map(|episode| {
-                let mut environment = Environment::new(task, time_feature);
-                environment.reset(seeds.at(episode as u64));
-                Lane {
-                    environment,
-                    state: LaneState {
-                        episode: episode as u64,
-                        actions: Vec::new(),
-                    },
-                    total_reward: 0.0,
-                }
-            })
-            .collect();
-        let mut sampler = Self {
-            observation: lanes[0].environment.observation_width(),
-            action: lanes[0].environment.action_width(),
+    /// The first episodes begin in these lanes, of which there is at least one.
+    pub(crate) fn new(mut lanes: Lanes, seeds: Stream, gamma: f32) -> Self {
+        let count = lanes.len();
+        let mut running = Vec::with_capacity(count);
+        for lane in 0..count {
+            let episode = lane as u64;
+            lanes.reset(lane, seeds.at(episode));
+            running.push(Running {
+                state: LaneState {
+                    episode,
+                    actions: Vec::new(),
+                },
+                total_reward: 0.0,
+            });
+        }
+        Self {
             lanes,
+            running,
             seeds,
             begun: count as u64,
             gamma,
-            observations: Vec::new(),
-        };
-        sampler.observe();
-        sampler
+            before: Vec::new(),
+        }
     }
 
     /// How many environments.
@@ -87,12 +82,12 @@ impl Sampler {
 
     /// Numbers in an observation.
     pub(crate) fn observation_width(&self) -> usize {
-        self.observation
+        self.lanes.observation_width()
     }
 
     /// Numbers in an action.
     pub(crate) fn action_width(&self) -> usize {
-        self.action
+        self.lanes.action_width()
     }
 
     /// Episodes that ended.
@@ -102,31 +97,33 @@ impl Sampler {
 
     /// What every environment shows, row by row.
     pub(crate) fn observations(&self) -> &[f32] {
-        &self.observations
-    }
-
-    fn observe(&mut self) {
-        self.observations.clear();
-        for lane in &self.lanes {
-            self.observations.extend(lane.environment.observation());
-        }
+        self.lanes.observations()
     }
 
     /// A step of every environment, with a row of `actions` each; what they gave goes into the replay buffer in the order
     /// of the lanes. Gives the episodes that ended.
     pub(crate) fn step(&mut self, actions: &[f32], replay: &mut Replay) -> Result<Vec<Ended>, Trouble> {
-        let mut ended = Vec::new();
+        let (observation_width, action_width) = (self.observation_width(), self.action_width());
+        self.before.clear();
+        self.before.extend_from_slice(self.lanes.observations());
+        let steps = self
+            .lanes
+            .step(actions)
+            .map_err(|LaneError { error, .. }| Trouble::Simulation(error))?
+            .to_vec();
         let rows = self
-            .observations
-            .chunks_exact(self.observation)
-            .zip(actions.chunks_exact(self.action));
-        for (lane, (observation, action)) in self.lanes.iter_mut().zip(rows) {
-            let step = lane.environment.step(action).map_err(Trouble::Simulation)?;
-            let next_observation = lane.environment.observation();
+            .before
+            .chunks_exact(observation_width)
+            .zip(actions.chunks_exact(action_width));
+        let mut ended = Vec::new();
+        for (lane, ((running, step), (observation, action))) in
+            self.running.iter_mut().zip(steps).zip(rows).enumerate()
+        {
+            let next_observation = self.lanes.observation(lane);
             if !step.reward.is_finite() || !next_observation.iter().all(|value| value.is_finite()) {
                 return Err(Trouble::Diverged {
-                    episode: lane.state.episode,
-                    step: lane.environment.steps(),
+                    episode: running.state.episode,
+                    step: self.lanes.environment(lane).steps(),
                 });
             }
             replay.push(Transition {
@@ -136,20 +133,19 @@ impl Sampler {
                 next_observation,
                 discount: if step.terminated { 0.0 } else { self.gamma },
             });
-            lane.total_reward += step.reward;
-            lane.state.actions.extend(action);
+            running.total_reward += step.reward;
+            running.state.actions.extend(action);
             if step.is_last() {
                 ended.push(Ended {
-                    total_reward: lane.total_reward,
+                    total_reward: running.total_reward,
                 });
-                lane.state.episode = self.begun;
-                lane.state.actions.clear();
-                lane.total_reward = 0.0;
-                lane.environment.reset(self.seeds.at(self.begun));
+                running.state.episode = self.begun;
+                running.state.actions.clear();
+                running.total_reward = 0.0;
+                self.lanes.reset(lane, self.seeds.at(self.begun));
                 self.begun += 1;
             }
         }
-        self.observe();
         Ok(ended)
     }
 
@@ -157,35 +153,35 @@ impl Sampler {
     pub(crate) fn save(&self) -> SamplerState {
         SamplerState {
             begun: self.begun,
-            lanes: self.lanes.iter().map(|lane| lane.state.clone()).collect(),
-            observations: self.observations.clone(),
+            lanes: self.running.iter().map(|running| running.state.clone()).collect(),
+            observations: self.lanes.observations().to_vec(),
         }
     }
 
     /// Plays the running episodes again up to where they stood. `false` where that is not possible, or leads elsewhere: the
     /// sampler is then of no further use.
     pub(crate) fn load(&mut self, state: &SamplerState) -> bool {
-        if state.lanes.len() != self.lanes.len() {
+        let width = self.action_width();
+        if state.lanes.len() != self.running.len() {
             return false;
         }
-        for (lane, saved) in self.lanes.iter_mut().zip(&state.lanes) {
-            if saved.episode >= state.begun || !saved.actions.len().is_multiple_of(self.action) {
+        for (lane, (running, saved)) in self.running.iter_mut().zip(&state.lanes).enumerate() {
+            if saved.episode >= state.begun || !saved.actions.len().is_multiple_of(width) {
                 return false;
             }
-            lane.environment.reset(self.seeds.at(saved.episode));
-            lane.total_reward = 0.0;
-            for action in saved.actions.chunks_exact(self.action) {
-                match lane.environment.step(action) {
-                    Ok(step) if !step.is_last() => lane.total_reward += step.reward,
+            self.lanes.reset(lane, self.seeds.at(saved.episode));
+            running.total_reward = 0.0;
+            for action in saved.actions.chunks_exact(width) {
+                match self.lanes.step_lane(lane, action) {
+                    Ok(step) if !step.is_last() => running.total_reward += step.reward,
                     _ => return false,
                 }
             }
-            lane.state = saved.clone();
+            running.state = saved.clone();
         }
         self.begun = state.begun;
-        self.observe();
         let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
-        bits(&self.observations) == bits(&state.observations)
+        bits(self.lanes.observations()) == bits(&state.observations)
     }
 }
 
@@ -202,11 +198,19 @@ pub(crate) enum Trouble {
 
 #[cfg(test)]
 mod tests {
+    use provenir_sim::{Environment, Task};
+
     use super::*;
 
     fn sampler(count: usize) -> Sampler {
-        let seeds = Stream::new(8, "episodes");
-        Sampler::new(Task::named("hopper").unwrap(), false, count, seeds, 0.9)
+        sampler_on(1, count)
+    }
+
+    fn sampler_on(threads: usize, count: usize) -> Sampler {
+        let lanes = Lanes::new(Task::named("hopper").unwrap(), false, count)
+            .with_threads(threads)
+            .unwrap();
+        Sampler::new(lanes, Stream::new(8, "episodes"), 0.9)
     }
 
     /// An actor whose actions depend on the observation alone.
@@ -281,9 +285,19 @@ mod tests {
     }
 
     #[test]
+    fn transitions_do_not_depend_on_threads() {
+        let (returns, replay) = play(&mut sampler(5), 100);
+        for threads in [2, 3] {
+            let (again, repeated) = play(&mut sampler_on(threads, 5), 100);
+            assert_eq!(again, returns);
+            assert_eq!(repeated.rows_from(0), replay.rows_from(0));
+        }
+    }
+
+    #[test]
     fn what_comes_after_the_time_limit_counts() {
         let task = Task::named("half-cheetah").unwrap();
-        let mut sampler = Sampler::new(task, false, 2, Stream::new(8, "episodes"), 0.9);
+        let mut sampler = Sampler::new(Lanes::new(task, false, 2), Stream::new(8, "episodes"), 0.9);
         let mut replay = Replay::new(task.observation_width(), task.action_width(), 2_100);
         let still = vec![0.0; 2 * task.action_width()];
         let mut ended = Vec::new();

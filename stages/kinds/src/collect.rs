@@ -51,6 +51,9 @@ pub enum Activation {
     Tanh,
 }
 
+/// Steps.
+const LONGEST_EPISODE: u64 = 1000;
+
 impl Parameters for CollectParameters {
     fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
@@ -154,10 +157,19 @@ impl Kind for Collect {
         }
     }
 
+    /// A core an episode, of those that are certain to be needed.
+    fn spare_cores(parameters: &CollectParameters) -> u32 {
+        let episodes = match (parameters.episodes, parameters.samples) {
+            (Some(episodes), _) => episodes,
+            (None, Some(samples)) => samples.div_ceil(LONGEST_EPISODE),
+            (None, None) => 1,
+        };
+        u32::try_from(episodes - 1).unwrap_or(u32::MAX)
+    }
+
     fn resources(parameters: &CollectParameters) -> Resources {
         // A transition of the widest robot takes about 200 bytes; it is held as it was rolled out, as columns and as Arrow.
         const TRANSITION: u64 = 600;
-        const LONGEST_EPISODE: u64 = 1000;
         let transitions = parameters
             .samples
             .or(parameters.episodes.map(|episodes| episodes * LONGEST_EPISODE))

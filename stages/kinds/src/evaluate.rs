@@ -56,6 +56,12 @@ impl Kind for Evaluate {
         TABLE,
     ];
     const DETERMINISM: Determinism = Determinism::Platform;
+    const PRIVILEGED_INPUTS: &'static [&'static str] = &["policy", "expert"];
+
+    /// A core an episode.
+    fn spare_cores(parameters: &EvaluateParameters) -> u32 {
+        parameters.trials - 1
+    }
 
     fn inputs() -> Vec<InputPort> {
         vec![

@@ -8,6 +8,7 @@
 
 pub mod collect;
 pub mod corrupt;
+pub mod diagnose;
 pub mod evaluate;
 pub mod expert;
 pub mod plot;
@@ -33,6 +34,7 @@ pub fn all() -> Vec<Box<dyn AnyKind>> {
         erase::<corrupt::Corrupt>(),
         erase::<split::Split>(),
         erase::<train::Train>(),
+        erase::<diagnose::Diagnose>(),
         erase::<evaluate::Evaluate>(),
         erase::<plot::Plot>(),
         erase::<render::Render>(),

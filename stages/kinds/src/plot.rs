@@ -398,6 +398,7 @@ impl Kind for Plot {
         TABLE,
     ];
     const DETERMINISM: Determinism = Determinism::Exact;
+    const PRIVILEGED_INPUTS: &'static [&'static str] = &["table"];
 
     fn inputs() -> Vec<InputPort> {
         vec![InputPort {

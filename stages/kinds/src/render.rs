@@ -210,6 +210,7 @@ impl Kind for Render {
         TABLE,
     ];
     const DETERMINISM: Determinism = Determinism::Platform;
+    const PRIVILEGED_INPUTS: &'static [&'static str] = &["policy"];
 
     fn inputs() -> Vec<InputPort> {
         vec![InputPort {

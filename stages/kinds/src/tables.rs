@@ -2,7 +2,8 @@
 
 use provenir_api::port::{Column, ColumnType, Content, TableSchema};
 
-fn floats() -> ColumnType {
+/// Observations or actions.
+pub(crate) fn floats() -> ColumnType {
     ColumnType::FixedList(Box::new(ColumnType::Float32))
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use provenir_api::AnyKind;
-use provenir_api::port::{Arity, TableSchema};
+use provenir_api::port::{Column, ColumnType, TableSchema};
 use provenir_kinds::all;
 use serde_json::{Value, json};
 
@@ -142,22 +142,109 @@ fn kind(name: &str) -> Box<dyn AnyKind> {
 }
 
 #[test]
-fn no_method_can_be_wired_to_the_mask_or_to_the_clean_actions() {
+fn no_learner_sees_which_samples_are_corrupted_or_what_they_were() {
+    for kind in all() {
+        let inputs: Vec<&str> = kind.inputs().iter().map(|port| port.name).collect();
+        let outputs: Vec<&str> = kind.outputs().iter().map(|port| port.name).collect();
+        assert!(kind.privileged_inputs().iter().all(|port| inputs.contains(port)));
+        assert!(
+            kind.privileged_outputs()
+                .iter()
+                .all(|port| outputs.contains(port))
+        );
+    }
+    assert_eq!(kind("corrupt").privileged_outputs(), ["mask", "clean"]);
+    for learner in ["train", "collect", "split", "corrupt"] {
+        assert!(kind(learner).privileged_inputs().is_empty(), "{learner}");
+    }
+}
+
+#[test]
+fn what_is_diagnosed_and_with_what_is_checked() {
+    let diagnose = kind("diagnose");
+    let full = diagnose.resolve(&json!({})).unwrap().full;
+    let any = TableSchema::any;
+    let messages = |wired: &[(&str, TableSchema)]| -> Vec<String> {
+        let problems = diagnose.check(&full, wired);
+        problems.into_iter().map(|problem| problem.message).collect()
+    };
+    assert!(messages(&[("trust", any())]).is_empty());
+    assert!(messages(&[("policy", any()), ("clean", any())]).is_empty());
+    assert_eq!(messages(&[]), ["there is nothing to diagnose"]);
+    assert_eq!(
+        messages(&[("policy", any())]),
+        ["`policy` and `clean` are needed together"]
+    );
+    let sample_only = TableSchema::new(vec![Column::new("sample", ColumnType::UInt64)]);
+    assert_eq!(
+        messages(&[("trust", sample_only)]),
+        ["what arrives at `trust` has neither a column `trust` nor `drawn` and `selected`"]
+    );
+}
+
+#[test]
+fn only_the_settings_of_the_chosen_outlier_key() {
+    let plain = json!({"outlier": "boundary", "fraction": 0.1, "seed": 2});
+    assert_eq!(canonical("corrupt", &plain), plain);
+    let verbose = json!({
+        "outlier": "boundary", "fraction": 0.1, "seed": 2, "placement": "sample", "constant": 0.5, "noise": 3.0, "delay": 9,
+        "sensors": 0.7,
+    });
+    assert_eq!(canonical("corrupt", &verbose), plain);
+    for (outlier, setting, value, default) in [
+        ("constant", "constant", json!(-1.0), json!(1.0)),
+        ("gaussian", "noise", json!(0.25), json!(0.5)),
+        ("observation-noise", "noise", json!(0.25), json!(0.5)),
+        ("delayed", "delay", json!(1), json!(5)),
+        ("dead-sensors", "sensors", json!(1.0), json!(0.25)),
+    ] {
+        let given = json!({"outlier": outlier, "fraction": 0.1, setting: value});
+        assert_eq!(canonical("corrupt", &given), given);
+        let usual = json!({"outlier": outlier, "fraction": 0.1, setting: default});
+        assert_eq!(
+            canonical("corrupt", &usual),
+            json!({"outlier": outlier, "fraction": 0.1})
+        );
+    }
+}
+
+#[test]
+fn a_weaker_policy_replaces_whole_episodes_and_is_wired() {
     let corrupt = kind("corrupt");
-    for port in ["mask", "clean"] {
-        let output = corrupt
-            .outputs()
-            .into_iter()
-            .find(|output| output.name == port)
-            .unwrap();
-        for input in kind("train").inputs() {
-            assert_eq!(input.arity, Arity::One);
-            assert!(
-                !output.content.mismatches(&input.content).is_empty(),
-                "`{port}` fits `{}`",
-                input.name
-            );
-        }
+    let whole = json!({"outlier": "weaker-policy", "fraction": 0.1, "placement": "episode"});
+    let problems = corrupt
+        .resolve(&json!({"outlier": "weaker-policy", "fraction": 0.1}))
+        .unwrap_err();
+    assert_eq!(problems[0].message, "`weaker-policy` replaces whole episodes");
+    let weaker = corrupt.resolve(&whole).unwrap();
+    let plain = corrupt
+        .resolve(&json!({"outlier": "uniform", "fraction": 0.1}))
+        .unwrap();
+    let wired = [("demos", TableSchema::any()), ("weaker", TableSchema::any())];
+    assert!(corrupt.check(&weaker.full, &wired).is_empty());
+    assert!(corrupt.check(&plain.full, &wired[..1]).is_empty());
+    assert_eq!(
+        corrupt.check(&weaker.full, &wired[..1])[0].message,
+        "the weaker policy's demonstrations are missing"
+    );
+    assert_eq!(corrupt.check(&plain.full, &wired)[0].pointer, "/outlier");
+}
+
+#[test]
+fn rollouts_can_use_a_core_an_episode() {
+    for (name, parameters, spare) in [
+        ("evaluate", json!({"env": "ant", "trials": 20}), 19),
+        ("evaluate", json!({"env": "ant", "trials": 1}), 0),
+        ("collect", json!({"env": "ant", "episodes": 3}), 2),
+        ("collect", json!({"env": "ant", "samples": 2001}), 2),
+        ("collect", json!({"env": "ant", "samples": 1}), 0),
+        ("train", json!({"method": "bc", "epochs": 2}), 0),
+    ] {
+        assert_eq!(
+            kind(name).resolve(&parameters).unwrap().spare_cores,
+            spare,
+            "{name}"
+        );
     }
 }
 

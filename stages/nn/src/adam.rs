@@ -48,8 +48,8 @@ pub struct Adam {
     /// What a step's moves are computed by, for each network, `[K, 1]`: see [`Adam::step`].
     slope: Tensor,
     offset: Tensor,
-    /// What weight decay leaves of each network's parameters, `[K, 1]`.
-    kept: Tensor,
+    /// What weight decay leaves of the parameters, for each network, `[K, 1]`.
+    kept: Option<Tensor>,
     /// Norms of the gradients at the last step, `[K]`.
     norms: Tensor,
     steps: u64,
@@ -115,7 +115,7 @@ impl Adam {
             members: members as usize,
             slope: column()?,
             offset: column()?,
-            kept: column()?,
+            kept: (settings.weight_decay > 0.0).then(column).transpose()?,
             norms: Tensor::f_zeros([members], (Kind::Float, parameters.device()))?,
             gradient: gradient.shallow_clone(),
             mean,
@@ -162,28 +162,21 @@ impl Adam {
         } = self.settings;
         let bias1 = 1.0 - libm::pow(beta1, self.steps as f64);
         let bias2_root = (1.0 - libm::pow(beta2, self.steps as f64)).sqrt();
-        let columns: [(&mut Tensor, &dyn Fn(f64) -> f64); 3] = [
-            (&mut self.slope, &|rate| -(bias1 / bias2_root) / rate),
-            (&mut self.offset, &|rate| -(bias1 * epsilon) / rate),
-            (&mut self.kept, &|rate| 1.0 - rate * weight_decay),
-        ];
-        // The last one is of use where there is decay.
-        let count = if weight_decay > 0.0 { 3 } else { 2 };
-        for (column, value) in columns.into_iter().take(count) {
+        let set = |column: &mut Tensor, value: &dyn Fn(f64) -> f64| -> Result<(), NnError> {
             let values: Vec<f32> = rates.iter().map(|rate| value(*rate) as f32).collect();
-            column.f_copy_(&Tensor::f_from_slice(&values)?.f_unsqueeze(1)?)?;
+            Ok(column.f_copy_(&Tensor::f_from_slice(&values)?.f_unsqueeze(1)?)?)
+        };
+        set(&mut self.slope, &|rate| -(bias1 / bias2_root) / rate)?;
+        set(&mut self.offset, &|rate| -(bias1 * epsilon) / rate)?;
+        if let Some(kept) = &mut self.kept {
+            set(kept, &|rate| 1.0 - rate * weight_decay)?;
         }
         Ok(())
     }
 
     /// The second part of a step: moves the parameters.
     pub fn apply(&mut self, clip: Option<f64>) -> Result<(), NnError> {
-        let AdamSettings {
-            beta1,
-            beta2,
-            weight_decay,
-            ..
-        } = self.settings;
+        let AdamSettings { beta1, beta2, .. } = self.settings;
         let norms = self.gradient.f_norm_scalaropt_dim(2.0, 1, true)?;
         // As `torch.nn.utils.clip_grad_norm_`: the constant keeps the quotient finite.
         let scale = clip
@@ -214,8 +207,8 @@ impl Adam {
             let _ = square.f_lerp_(scratch, 1.0 - beta2)?;
             let _ = square.f_sqrt_out(scratch)?;
             let _ = self.offset.f_addcmul_out(scratch, scratch, &self.slope)?;
-            if weight_decay > 0.0 {
-                let _ = parameters.f_mul_(&self.kept)?;
+            if let Some(kept) = &self.kept {
+                let _ = parameters.f_mul_(kept)?;
             }
             let _ = parameters.f_addcdiv_(mean, scratch)?;
         }

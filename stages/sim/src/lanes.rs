@@ -155,6 +155,15 @@ impl Lanes {
         Ok(steps)
     }
 
+    /// Takes one step in one lane; the others stand still.
+    pub fn step_lane(&mut self, lane: usize, action: &[f32]) -> Result<Step, SimError> {
+        let environment = &mut self.environments[lane];
+        environment.check(action)?;
+        self.steps[lane] = environment.advance(action);
+        self.observations[lane * self.width..][..self.width].copy_from_slice(environment.observation());
+        Ok(self.steps[lane])
+    }
+
     /// Takes a lane out; the last one takes its place.
     pub fn swap_remove(&mut self, lane: usize) {
         let last = self.len() - 1;

@@ -9,12 +9,13 @@ use provenir_build_id::BUILD;
 use provenir_execution::{AnyExecution, erase, serve};
 
 fn main() -> ExitCode {
-    let executions: [Box<dyn AnyExecution>; 8] = [
+    let executions: [Box<dyn AnyExecution>; 9] = [
         erase(provenir_expert::ExpertExecution),
         erase(provenir_collect::CollectExecution),
         erase(provenir_corrupt::CorruptExecution),
         erase(provenir_split::SplitExecution),
         erase(provenir_train::TrainExecution),
+        erase(provenir_diagnose::DiagnoseExecution),
         erase(provenir_evaluate::EvaluateExecution),
         erase(provenir_plot::PlotExecution),
         erase(provenir_render::RenderExecution),

@@ -171,3 +171,18 @@ fn a_training_that_is_asked_to_stop_leaves_a_checkpoint() {
     assert!(listener.heard("continuing an earlier attempt after 402 of 600 steps"));
     assert_eq!(content(&outputs), whole);
 }
+
+#[test]
+fn cores_change_nothing() {
+    let parameters = parameters!({});
+    let one = content(&train(&parameters));
+    for cores in [2, 3] {
+        let (folder, listener) = (Folder::new(), Listener::default());
+        let context = Context::new(&listener, &listener.cancelled, folder.path()).with_cores(cores);
+        assert_eq!(
+            content(&execute(&parameters, &context, NEVER).unwrap()),
+            one,
+            "{cores}"
+        );
+    }
+}

@@ -1,3 +1,5 @@
+mod trust;
+
 use camino::Utf8PathBuf;
 use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -5,6 +7,12 @@ use clap_complete::Shell;
 use provenir_policy::Activation;
 
 use crate::manifest::Overrides;
+
+use trust::GC;
+pub(super) use trust::{
+    AuditArguments, DiffArguments, GcArguments, LineageArguments, LineageFormat, PinArguments, RunsAction,
+    RunsArguments, UnpinArguments, VerifyArguments, WhyArguments,
+};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -30,6 +38,10 @@ pub(super) enum Command {
     Run(RunArguments),
     /// Say what would run, and why.
     Plan(PlanArguments),
+    /// Say why a cell has to run, or why it ran: what differs from an earlier run, back to the root cause.
+    Why(WhyArguments),
+    /// Say what an artifact was made from, down to sources, and what was made from it, up to figures.
+    Lineage(LineageArguments),
     /// Say what the store has of a pipeline, and what is running.
     Status(ManifestArguments),
     /// Describe an artifact: a policy's network, or a table's columns, statistics, metadata and first rows.
@@ -42,6 +54,21 @@ pub(super) enum Command {
     Path(ReferenceArguments),
     /// Print what a cell said when it was last executed.
     Log(LogArguments),
+    /// List what was run; tag a run, or note something about it.
+    Runs(RunsArguments),
+    /// Say what differs between two runs: manifest, environment, artifacts, metrics.
+    Diff(DiffArguments),
+    /// Compute results again in a scratch store, and say whether the same comes out.
+    Audit(AuditArguments),
+    /// Read everything in the store again, and say what is damaged, missing or of no use.
+    Verify(VerifyArguments),
+    /// Say what of the store nothing needs any more, and why; remove it with --yes.
+    #[command(after_help = GC)]
+    Gc(GcArguments),
+    /// Keep a run's results, or a cell's with all that they rest on, from `gc`; without argument, list what is pinned.
+    Pin(PinArguments),
+    /// Take a pin away.
+    Unpin(UnpinArguments),
     /// Print the JSON Schema of manifests, for editors.
     Schema,
     /// Write a manifest to start from, and a store beside it.
@@ -81,6 +108,10 @@ pub(super) struct OverrideArguments {
     /// Only this stage and what it needs; may be repeated.
     #[arg(long, value_name = "STAGE")]
     only: Vec<String>,
+    /// Let the numeric platform (processor, device, library versions) be part of every key: results of another are not
+    /// taken.
+    #[arg(long)]
+    pub(super) strict_platform: bool,
 }
 
 #[derive(Debug, Args)]

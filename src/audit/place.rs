@@ -1,0 +1,110 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Characters of a value that are told.
+const WIDTH: usize = 60;
+
+/// The first place at which two artifacts differ.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "place", rename_all = "kebab-case")]
+pub enum Place {
+    /// The tables have other columns.
+    Columns {
+        /// Before: name and type of each.
+        old: Vec<String>,
+        /// Now.
+        new: Vec<String>,
+    },
+    /// They have another number of rows.
+    Rows {
+        /// Before.
+        old: usize,
+        /// Now.
+        new: usize,
+    },
+    /// A value.
+    Value {
+        /// The column.
+        column: String,
+        /// The row, counted from 0.
+        row: usize,
+        /// The item of a list, counted from 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        item: Option<usize>,
+        /// Before.
+        old: String,
+        /// Now.
+        new: String,
+        /// The largest relative difference of numbers in the whole table; absent where something other than numbers
+        /// differs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        largest: Option<f64>,
+    },
+    /// The metadata of the table.
+    Metadata {
+        /// The key.
+        key: String,
+        /// Before.
+        old: Option<String>,
+        /// Now.
+        new: Option<String>,
+    },
+    /// A byte of a file.
+    Byte {
+        /// Counted from 0.
+        offset: u64,
+    },
+    /// Something that none of these shows, such as a unit, or a whole number beyond 2^53.
+    Elsewhere,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Columns { old, new } => write!(
+                formatter,
+                "columns {} became {}",
+                cut(&old.join(", ")),
+                cut(&new.join(", "))
+            ),
+            Self::Rows { old, new } => write!(formatter, "{old} rows became {new}"),
+            Self::Value {
+                column,
+                row,
+                item,
+                old,
+                new,
+                largest,
+            } => {
+                write!(formatter, "column {column}, row {row}")?;
+                if let Some(item) = item {
+                    write!(formatter, ", item {item}")?;
+                }
+                write!(formatter, ": {} became {}", cut(old), cut(new))?;
+                match largest {
+                    Some(largest) => write!(formatter, " (largest relative difference {largest:.1e})"),
+                    None => Ok(()),
+                }
+            }
+            Self::Metadata { key, old, new } => {
+                let told = |value: &Option<String>| cut(value.as_deref().unwrap_or("none"));
+                write!(formatter, "metadata {key}: {} became {}", told(old), told(new))
+            }
+            Self::Byte { offset } => write!(formatter, "byte {offset}"),
+            Self::Elsewhere => formatter.write_str("a unit, or a whole number beyond 2^53"),
+        }
+    }
+}
+
+/// Cut to a width, with nothing in it that a terminal would obey.
+fn cut(text: &str) -> String {
+    let clean = text
+        .chars()
+        .map(|symbol| if symbol.is_control() { '\u{fffd}' } else { symbol });
+    let mut cut: String = clean.clone().take(WIDTH).collect();
+    if clean.count() > WIDTH {
+        cut.push('…');
+    }
+    cut
+}

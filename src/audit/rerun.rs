@@ -1,0 +1,222 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::Utf8Path;
+use provenir_api::{Determinism, Digest};
+
+use super::compare::first_difference;
+use super::verdict::{Record, Verdict};
+use crate::clock;
+use crate::exec::{self, Event, Options, Standing, Subscriber, Survey};
+use crate::plan::{CellIndex, Plan};
+use crate::record::Program;
+use crate::store::{ActionKey, ActionResult, Committed, Layout, Owner, Store, StoreError};
+
+/// Which cells an audit computes again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chosen<'a> {
+    /// All.
+    All,
+    /// These, and all that they were computed from.
+    Chains(&'a BTreeSet<CellIndex>),
+    /// So many, which depend on the seed and the cells' actions alone.
+    Sample {
+        /// How many.
+        count: usize,
+        /// The seed.
+        seed: u64,
+    },
+}
+
+/// What an audit found of a cell.
+#[derive(Clone, Debug)]
+pub struct Audited {
+    /// The cell, as the manifest names it.
+    pub cell: String,
+    /// Its action.
+    pub key: ActionKey,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+/// The cells to compute again: of those that are chosen, those whose results the store has; and how many it has not.
+pub fn choose(plan: &Plan, survey: &Survey<'_>, chosen: Chosen<'_>) -> (BTreeSet<CellIndex>, usize) {
+    let wanted: BTreeSet<CellIndex> = match chosen {
+        Chosen::All | Chosen::Sample { .. } => (0..plan.cells.len()).collect(),
+        Chosen::Chains(cells) => plan.with_ancestors(cells),
+    };
+    let mut found: Vec<(CellIndex, ActionKey)> = Vec::new();
+    let mut lacking = 0;
+    for cell in wanted {
+        match &survey.standings[cell] {
+            Standing::Cached(result) => found.push((cell, result.key())),
+            Standing::Due { .. } | Standing::Unknown { .. } => lacking += 1,
+        }
+    }
+    if let Chosen::Sample { count, seed } = chosen {
+        // Cells that are one action would count as several.
+        let mut seen = BTreeSet::new();
+        found.retain(|(_, key)| seen.insert(*key));
+        found.sort_by_key(|(_, key)| Digest::of(format!("audit {seed} {key}").as_bytes()));
+        found.truncate(count);
+    }
+    (found.into_iter().map(|(cell, _)| cell).collect(), lacking)
+}
+
+/// Computes cells again in a scratch store and compares what comes out with what the store has. What they take that is
+/// not to be computed again comes from the store. Verdicts are recorded in the store. Says whether it was interrupted, too.
+pub fn audit(
+    plan: &Plan,
+    store: &Store,
+    cells: &BTreeSet<CellIndex>,
+    scratch: &Utf8Path,
+    program: &Program,
+    options: &Options,
+    subscriber: &mut dyn Subscriber,
+) -> Result<(Vec<Audited>, bool), StoreError> {
+    let survey = Survey::take(plan, store, &BTreeSet::new())?;
+    let (part, positions) = plan.part(cells);
+    let again = Store::create(scratch.to_owned())?;
+    for cell in &positions {
+        if let Standing::Cached(result) = &survey.standings[*cell]
+            && !cells.contains(cell)
+        {
+            lend(result, store, again.layout())?;
+        }
+    }
+    let mut failures = Failures {
+        subscriber,
+        found: BTreeMap::new(),
+    };
+    let started = Survey::take(&part, &again, &BTreeSet::new())?;
+    let outcome = exec::run(started, &part, &again, options, &mut failures);
+    let failed = failures.found;
+    if let Some(failure) = &outcome.summary.halted {
+        return Err(StoreError::Audit(failure.message.clone()));
+    }
+    let is_complete = !outcome.summary.interrupted;
+    let mut audited = Vec::new();
+    for (position, cell) in positions.iter().enumerate() {
+        let Standing::Cached(result) = &survey.standings[*cell] else {
+            continue;
+        };
+        if !cells.contains(cell) {
+            continue;
+        }
+        let name = plan.name(*cell);
+        let verdict = match (&outcome.results[position], failed.get(&name)) {
+            (Some(found), _) => judge(plan, *cell, result, found, store, &again)?,
+            (None, Some(message)) => Verdict::Failed {
+                message: message.clone(),
+            },
+            (None, None) if is_complete => Verdict::Blocked,
+            // It was not reached, and is not judged.
+            (None, None) => continue,
+        };
+        audited.push(Audited {
+            cell: name,
+            key: result.key(),
+            verdict,
+        });
+    }
+    let records: Vec<Record> = audited
+        .iter()
+        .map(|found| Record {
+            time: clock::now(),
+            cell: found.cell.clone(),
+            key: found.key,
+            verdict: found.verdict.clone(),
+            version: program.version.clone(),
+            build: program.build.clone(),
+            host: Owner::current().host.clone(),
+            manifest: plan.manifest.clone(),
+        })
+        .collect();
+    Record::append(&records, store)?;
+    Ok((audited, outcome.summary.interrupted))
+}
+
+/// Lets the scratch store have a result without computing it: its objects by links, which leave the store's own files
+/// untouched.
+fn lend(result: &Committed, store: &Store, again: &Layout) -> Result<(), StoreError> {
+    let failed = || StoreError::io("cannot prepare the scratch store");
+    for artifact in result.outputs() {
+        let (from, to) = (
+            store.layout().object(&artifact.object),
+            again.object(&artifact.object),
+        );
+        fs_err::create_dir_all(to.parent().unwrap_or(&to)).map_err(failed())?;
+        match fs_err::os::unix::fs::symlink(from, to) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(failed()(error)),
+            _ => {}
+        }
+    }
+    let to = again.result(&result.key());
+    fs_err::create_dir_all(to.parent().unwrap_or(&to)).map_err(failed())?;
+    fs_err::copy(store.layout().result(&result.key()), to).map_err(failed())?;
+    Ok(())
+}
+
+fn judge(
+    plan: &Plan,
+    cell: CellIndex,
+    before: &Committed,
+    after: &Committed,
+    store: &Store,
+    again: &Store,
+) -> Result<Verdict, StoreError> {
+    let mut repeatable = before
+        .outputs()
+        .iter()
+        .filter(|artifact| !artifact.volatile)
+        .peekable();
+    if repeatable.peek().is_none() {
+        return Ok(Verdict::Volatile);
+    }
+    if before.key() != after.key() {
+        return Ok(Verdict::Blocked);
+    }
+    let mut pairs = repeatable.filter_map(|old| Some((old, after.output(&old.port)?)));
+    let Some((old, new)) = pairs.find(|(old, new)| old.content != new.content) else {
+        return Ok(Verdict::Reproduced);
+    };
+    let place = first_difference(
+        &store.layout().object(&old.object),
+        &again.layout().object(&new.object),
+        &old.extension,
+    )?;
+    let port = old.port.clone();
+    let platform = |found: Option<ActionResult>| {
+        let mut platform = found.map(|result| result.platform).unwrap_or_default();
+        // Why a device was chosen is said for people.
+        platform.remove("device_reason");
+        platform
+    };
+    let platforms = (
+        platform(store.result(&before.key())?),
+        platform(again.result(&after.key())?),
+    );
+    let is_elsewhere = platforms.0 != platforms.1;
+    Ok(match plan.stage_of(cell).kind.determinism() {
+        Determinism::Platform if is_elsewhere => Verdict::OtherPlatform {
+            port,
+            place,
+            platform: platforms.0,
+        },
+        Determinism::Exact | Determinism::Platform => Verdict::Differs { port, place },
+    })
+}
+
+/// Notes why cells fail, on the way to whoever shows it.
+struct Failures<'s> {
+    subscriber: &'s mut dyn Subscriber,
+    found: BTreeMap<String, String>,
+}
+
+impl Subscriber for Failures<'_> {
+    fn on(&mut self, event: &Event<'_>) -> Result<(), StoreError> {
+        if let Event::CellFailed { cell, failure, .. } = event {
+            self.found.insert(cell.to_string(), failure.message.clone());
+        }
+        self.subscriber.on(event)
+    }
+}

@@ -1,0 +1,114 @@
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+
+use camino::Utf8PathBuf;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::place::Place;
+use crate::store::{ActionKey, Layout, Store, StoreError};
+
+/// The file beside the records of runs to which verdicts are appended, a line each.
+const NAME: &str = "audits.jsonl";
+/// Longest line of it that is read.
+const LONGEST: u64 = 1 << 20;
+
+/// What an audit says of a cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The same came out again.
+    Reproduced,
+    /// Something else came out, and should not have.
+    Differs {
+        /// The first output port at which it differs.
+        port: String,
+        /// The first place there.
+        place: Place,
+    },
+    /// Something else came out on another numeric platform, where the kind promises no more than a tolerance.
+    OtherPlatform {
+        /// The first output port at which it differs.
+        port: String,
+        /// The first place there.
+        place: Place,
+        /// The platform of the result in the store.
+        platform: BTreeMap<String, String>,
+    },
+    /// It failed.
+    Failed {
+        /// Why.
+        message: String,
+    },
+    /// It could not be compared, because something that it takes came out differently or failed.
+    Blocked,
+    /// All that it gives is true but not repeatable.
+    Volatile,
+}
+
+/// A line of the file of verdicts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// When.
+    pub time: Timestamp,
+    /// The cell, as the manifest named it.
+    pub cell: String,
+    /// Its action.
+    pub key: ActionKey,
+    /// The verdict.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// Version of the program.
+    pub version: String,
+    /// Identity of its sources.
+    pub build: String,
+    /// Name of the host.
+    pub host: String,
+    /// The manifest, absolute.
+    pub manifest: Utf8PathBuf,
+}
+
+impl Record {
+    /// Writes verdicts down in a store.
+    pub(super) fn append(records: &[Self], store: &Store) -> Result<(), StoreError> {
+        let failed = || StoreError::io("cannot record the audit");
+        let folder = store.layout().runs();
+        fs_err::create_dir_all(&folder).map_err(failed())?;
+        let mut lines = Vec::new();
+        for record in records {
+            serde_json::to_writer(&mut lines, record).map_err(|error| failed()(error.into()))?;
+            lines.push(b'\n');
+        }
+        let mut file = fs_err::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(folder.join(NAME))
+            .map_err(failed())?;
+        file.write_all(&lines).map_err(failed())?;
+        file.sync_data().map_err(failed())
+    }
+}
+
+/// Every verdict recorded in a store, the earliest first. A line that cannot be understood is passed over: it decides
+/// nothing.
+pub fn verdicts(layout: &Layout) -> Result<Vec<Record>, StoreError> {
+    let failed = || StoreError::io("cannot read the audits");
+    let file = match fs_err::File::open(layout.runs().join(NAME)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed()(error)),
+    };
+    let mut reader = BufReader::new(file);
+    let mut found = Vec::new();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = Read::take(&mut reader, LONGEST)
+            .read_until(b'\n', &mut line)
+            .map_err(failed())?;
+        if read == 0 {
+            return Ok(found);
+        }
+        found.extend(serde_json::from_slice::<Record>(&line).ok());
+    }
+}

@@ -1,0 +1,257 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use provenir_api::Resources;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::arguments::AuditArguments;
+use super::error::{CommandError, Exit};
+use super::measure::{count, platform as on};
+use super::{Edition, environment, run, session, terminal};
+use crate::audit::{Audited, Chosen, Verdict, audit as compute, choose};
+use crate::clock;
+use crate::display::{Display, Mode, duration, grouped};
+use crate::exec::{self, Options, Standing, Survey};
+use crate::plan::{CellIndex, Plan};
+use crate::record::History;
+use crate::store::{Catalogue, Store};
+
+/// So many cells of a kind are listed.
+const SHOWN: usize = 50;
+
+/// `audit`.
+pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exit, CommandError> {
+    let began = clock::instant();
+    let plan = session::plan(edition, &arguments.manifest)?;
+    let store = session::create(&arguments.manifest, &plan)?;
+    let survey = Survey::take(&plan, &store, &BTreeSet::new())?;
+    let chains = session::select(&plan, &arguments.cell)?;
+    let chosen = match (arguments.sample, arguments.all) {
+        (Some(count), _) => Chosen::Sample {
+            count,
+            seed: arguments.seed,
+        },
+        (None, true) => Chosen::All,
+        (None, false) if !chains.is_empty() => Chosen::Chains(&chains),
+        (None, false) => return Err(nothing_chosen(&plan, &store, &survey)?),
+    };
+    let (cells, lacking) = choose(&plan, &survey, chosen);
+    if cells.is_empty() {
+        return Err(CommandError::request("the store has no result to compute again")
+            .help("`provenir run` computes what the manifest describes; an audit computes that once more and compares"));
+    }
+    let folder = match &arguments.scratch {
+        Some(folder) => {
+            let path = environment::working_folder()?.join(folder);
+            let is_free = fs_err::read_dir(&path).map_or(true, |mut entries| entries.next().is_none());
+            if !is_free {
+                return Err(
+                    CommandError::request(format!("the folder `{folder}` is not empty"))
+                        .help("name a new one: --scratch FOLDER"),
+                );
+            }
+            path
+        }
+        None => store.workspace()?.folder()?,
+    };
+    let options = Options {
+        resources: Resources {
+            cores: arguments.jobs.unwrap_or_else(exec::cores),
+            memory: exec::memory(),
+        },
+        force: BTreeSet::new(),
+        worker: session::worker(edition)?,
+        logs: folder.join("logs"),
+        began,
+    };
+    let (part, _) = plan.part(&cells);
+    let mode = if arguments.json || arguments.quiet {
+        Mode::Quiet
+    } else {
+        Mode::Auto
+    };
+    let mut display = Display::new(&part, mode);
+    let (audited, interrupted) = compute(
+        &plan,
+        &store,
+        &cells,
+        &folder.join("store"),
+        &run::program(),
+        &options,
+        &mut display,
+    )?;
+    let divergences = divergences(&plan, &store, &survey)?;
+    if arguments.json {
+        let text = serde_json::to_string_pretty(&as_json(&audited, lacking, &divergences))
+            .map_err(std::io::Error::from)?;
+        terminal::print(&format!("{text}\n"))?;
+    } else {
+        terminal::print(&in_words(&audited, lacking, &divergences))?;
+    }
+    if interrupted {
+        return Ok(Exit::Interrupted);
+    }
+    let is_bad = audited
+        .iter()
+        .any(|found| matches!(found.verdict, Verdict::Differs { .. } | Verdict::Failed { .. }));
+    Ok(if is_bad { Exit::StageFailed } else { Exit::Done })
+}
+
+/// Without a word on what is to be audited nothing is: all of it may take days.
+fn nothing_chosen(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Result<CommandError, CommandError> {
+    let history = History::read(store.layout())?;
+    let keys: BTreeSet<_> = survey
+        .standings
+        .iter()
+        .filter_map(|standing| match standing {
+            Standing::Cached(result) => Some(result.key()),
+            _ => None,
+        })
+        .collect();
+    let seconds: f64 = keys.iter().filter_map(|key| history.seconds(key)).sum();
+    let error = CommandError::request("what is to be computed again?");
+    Ok(error.help(format!(
+        "name a cell (--cell, with all that it was computed from), a number of cells (--sample N), or --all: {} that took {} of work",
+        count(plan.cells.len(), "cell"),
+        duration(seconds)
+    )))
+}
+
+/// Second, different results that the store keeps of a plan's actions.
+fn divergences(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Result<Vec<Divergence>, CommandError> {
+    let mut cells: BTreeMap<_, CellIndex> = BTreeMap::new();
+    for (cell, standing) in survey.standings.iter().enumerate() {
+        if let Standing::Cached(result) = standing {
+            cells.entry(result.key()).or_insert(cell);
+        }
+    }
+    let catalogue = Catalogue::read(store.layout())?;
+    let mut found = Vec::new();
+    for second in &catalogue.divergences {
+        let key = second.result.key;
+        if let (Some(cell), Some(first)) = (cells.get(&key), catalogue.results.get(&key)) {
+            let port = first.result.first_difference(&second.result).unwrap_or_default();
+            found.push(Divergence {
+                cell: plan.name(*cell),
+                output: port.to_owned(),
+                platform: second.result.platform.clone(),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// A second, different result that the store keeps.
+#[derive(Serialize)]
+struct Divergence {
+    cell: String,
+    /// The first output that differs.
+    output: String,
+    /// Where it was computed.
+    platform: BTreeMap<String, String>,
+}
+
+fn in_words(audited: &[Audited], lacking: usize, divergences: &[Divergence]) -> String {
+    let number = |wanted: fn(&Verdict) -> bool| audited.iter().filter(|found| wanted(&found.verdict)).count();
+    let reproduced = number(|verdict| matches!(verdict, Verdict::Reproduced));
+    let mut text = format!(
+        "{} of {} reproduced",
+        grouped(reproduced),
+        count(audited.len(), "cell")
+    );
+    for (count, what) in [
+        (
+            number(|verdict| matches!(verdict, Verdict::Differs { .. })),
+            "differ",
+        ),
+        (
+            number(|verdict| matches!(verdict, Verdict::OtherPlatform { .. })),
+            "differ as they may on another platform",
+        ),
+        (
+            number(|verdict| matches!(verdict, Verdict::Failed { .. })),
+            "failed",
+        ),
+        (
+            number(|verdict| matches!(verdict, Verdict::Blocked)),
+            "not comparable, because what they take came out differently or failed",
+        ),
+        (
+            number(|verdict| matches!(verdict, Verdict::Volatile)),
+            "not repeatable by nature",
+        ),
+        (lacking, "without a result in the store"),
+    ] {
+        if count > 0 {
+            let _ = write!(text, ", {} {what}", grouped(count));
+        }
+    }
+    let program = run::program();
+    let _ = writeln!(
+        text,
+        " (provenir {}, build {}, host {}); recorded in the store",
+        program.version,
+        program.build,
+        crate::store::Owner::current().host
+    );
+    let mut listed = audited
+        .iter()
+        .filter_map(|found| Some((&found.cell, told(&found.verdict)?)))
+        .collect::<Vec<_>>();
+    let more = listed.len().saturating_sub(SHOWN);
+    listed.truncate(SHOWN);
+    for (cell, told) in listed {
+        let _ = writeln!(text, "  {cell}: {told}");
+    }
+    if more > 0 {
+        let _ = writeln!(text, "  and {} more", grouped(more));
+    }
+    if !divergences.is_empty() {
+        text.push_str("\nthe store keeps second, different results of earlier runs\n");
+        for second in divergences.iter().take(SHOWN) {
+            let _ = writeln!(
+                text,
+                "  {}: output {}, computed on {}",
+                second.cell,
+                second.output,
+                on(&second.platform)
+            );
+        }
+    }
+    text
+}
+
+/// What is said of a verdict that a person has to look at.
+fn told(verdict: &Verdict) -> Option<String> {
+    match verdict {
+        Verdict::Reproduced | Verdict::Blocked | Verdict::Volatile => None,
+        Verdict::Differs { port, place } => Some(format!("output {port} differs: {place}")),
+        Verdict::OtherPlatform {
+            port,
+            place,
+            platform,
+        } => Some(format!(
+            "output {port} differs from that of another platform ({}): {place}",
+            on(platform)
+        )),
+        Verdict::Failed { message } => Some(format!("failed: {message}")),
+    }
+}
+
+fn as_json(audited: &[Audited], lacking: usize, divergences: &[Divergence]) -> Value {
+    let program = run::program();
+    let cells = audited.iter().map(|found| {
+        let mut value = json!(found.verdict);
+        value["cell"] = json!(found.cell);
+        value["action"] = json!(found.key);
+        value
+    });
+    json!({
+        "program": program,
+        "host": crate::store::Owner::current().host,
+        "cells": cells.collect::<Vec<_>>(),
+        "without_result": lacking,
+        "divergences": divergences,
+    })
+}

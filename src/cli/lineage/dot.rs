@@ -1,0 +1,79 @@
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::cli::session;
+use crate::lineage::Node;
+use crate::store::ActionKey;
+
+/// The graph for Graphviz: cells as boxes, source files as folders, published copies as notes.
+pub(super) fn text(nodes: &BTreeMap<ActionKey, Node>, focus: &ActionKey) -> String {
+    let mut text =
+        String::from("digraph lineage {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n");
+    for (key, node) in nodes {
+        let id = key.short();
+        let bold = if key == focus { ", style=bold" } else { "" };
+        let label = format!("{}\n{} {id}", node.name(), node.kind);
+        let _ = writeln!(text, "  \"{id}\" [label={}{bold}];", quoted(&label));
+        for (pointer, digest) in &node.sources {
+            let source = digest.short();
+            let label = format!("{}\n{source}", pointer.trim_start_matches('/').replace('/', "."));
+            let _ = writeln!(
+                text,
+                "  \"source {source}\" [shape=folder, label={}];",
+                quoted(&label)
+            );
+            let _ = writeln!(text, "  \"source {source}\" -> \"{id}\";");
+        }
+        for copy in &node.published {
+            let name = quoted(session::short(&copy.path).as_str());
+            let _ = writeln!(
+                text,
+                "  {name} [shape=note];\n  \"{id}\" -> {name} [label={}];",
+                quoted(&copy.port)
+            );
+        }
+        let mut edges: BTreeMap<(String, &str), usize> = BTreeMap::new();
+        for link in &node.inputs {
+            let from = link.from.filter(|from| nodes.contains_key(from)).map_or_else(
+                || format!("content {}", link.content.short()),
+                |from| from.short(),
+            );
+            *edges.entry((from, &link.port)).or_default() += 1;
+        }
+        for ((from, port), count) in edges {
+            let label = if count == 1 {
+                port.to_owned()
+            } else {
+                format!("{port} × {count}")
+            };
+            let _ = writeln!(text, "  \"{from}\" -> \"{id}\" [label={}];", quoted(&label));
+        }
+    }
+    text.push_str("}\n");
+    text
+}
+
+/// A text as Graphviz takes it.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for symbol in text.chars() {
+        match symbol {
+            '"' | '\\' => quoted.extend(['\\', symbol]),
+            '\n' => quoted.push_str("\\n"),
+            symbol if symbol.is_control() => quoted.push('\u{fffd}'),
+            symbol => quoted.push(symbol),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_cannot_leave_their_quotes() {
+        assert_eq!(quoted("a\"b\\c\nd\u{1b}"), "\"a\\\"b\\\\c\\nd\u{fffd}\"");
+    }
+}

@@ -1,0 +1,343 @@
+//! `lineage`: what an artifact was made from, and what was made from it.
+//!
+//! * `dot`: the graph for Graphviz.
+//! * `tree`: the graph in words.
+
+mod dot;
+mod tree;
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::json;
+
+use super::arguments::{LineageArguments, LineageFormat};
+use super::digest::{self, Beginning, Name};
+use super::error::{CommandError, Exit};
+use super::selector::Selector;
+use super::{Edition, environment, session, terminal};
+use crate::exec::{Standing, Survey};
+use crate::lineage::{FileOrigin, Freshness, Graph};
+use crate::manifest::{self, Overrides};
+use crate::plan::Plan;
+use crate::store::{ActionKey, Layout, Store};
+
+/// What is traced, and what is said of it before its lineage.
+struct Traced {
+    key: ActionKey,
+    head: Vec<String>,
+    /// What a program is told of a file.
+    file: Option<serde_json::Value>,
+}
+
+/// `lineage`.
+pub(super) fn lineage(edition: &Edition, arguments: &LineageArguments) -> Result<Exit, CommandError> {
+    let layout = layout(arguments)?;
+    let store = Store::open(layout.root());
+    let graph = Graph::read(&store)?;
+    let traced = find(edition, arguments, &store, &graph)?;
+    let nodes = graph.lineage(&traced.key);
+    let text = match arguments.format {
+        LineageFormat::Text => {
+            let mut text = traced
+                .head
+                .iter()
+                .fold(String::new(), |text, line| text + line + "\n");
+            text.push_str(&tree::text(&graph, &nodes, &traced.key));
+            text
+        }
+        LineageFormat::Dot => dot::text(&nodes, &traced.key),
+        LineageFormat::Json => {
+            let list: Vec<_> = nodes.values().collect();
+            let value = json!({ "focus": traced.key, "file": traced.file, "nodes": list });
+            let text = serde_json::to_string_pretty(&value).map_err(std::io::Error::from)?;
+            format!("{text}\n")
+        }
+    };
+    terminal::print(&text)?;
+    Ok(Exit::Done)
+}
+
+/// The store that is meant; for a file, where there is none from the manifest's folder upwards, the nearest from its own.
+fn layout(arguments: &LineageArguments) -> Result<Layout, CommandError> {
+    let layout = digest::store(&arguments.manifest)?;
+    let path = environment::working_folder()?.join(&arguments.what);
+    if !layout.root().is_dir()
+        && arguments.manifest.store.cache.is_none()
+        && path.is_file()
+        && let Some(root) = path.canonicalize_utf8().ok().and_then(|path| Layout::find(&path))
+    {
+        return Ok(Layout::new(root));
+    }
+    Ok(layout)
+}
+
+fn find(
+    edition: &Edition,
+    arguments: &LineageArguments,
+    store: &Store,
+    graph: &Graph,
+) -> Result<Traced, CommandError> {
+    let text = arguments.what.as_str();
+    let is_file = fs_err::metadata(text).is_ok_and(|metadata| metadata.is_file());
+    if text.contains('/') || is_file {
+        if !is_file {
+            return Err(CommandError::request(format!("there is no file `{text}`")));
+        }
+        return trace_file(edition, arguments, store, graph);
+    }
+    if let Some(beginning) = Beginning::parse(text)
+        && !session::names_stage(edition, &arguments.manifest, text)
+    {
+        return trace_digest(&beginning, store, graph);
+    }
+    trace_cell(edition, arguments, store, graph)
+}
+
+fn trace_digest(beginning: &Beginning<'_>, store: &Store, graph: &Graph) -> Result<Traced, CommandError> {
+    let key = match beginning.name(store.layout())? {
+        Some(Name::Action(key)) => Some(key),
+        Some(Name::Object(object)) => {
+            let makers = graph.makers(&object);
+            if makers.is_empty() {
+                return Err(CommandError::request(format!(
+                    "no result names object {}: nothing is known of where it comes from",
+                    object.short()
+                ))
+                .help("`provenir gc` removes objects that no result names"));
+            }
+            makers.first().copied()
+        }
+        // What is not in the store any more may be in its records.
+        None => {
+            let found: Vec<ActionKey> = graph
+                .actions()
+                .filter(|key| {
+                    let outputs = graph.node(key).map(|node| node.outputs).unwrap_or_default();
+                    let mut digests = outputs.iter().map(|artifact| artifact.object.hex());
+                    beginning.begins(&key.hex()) || digests.any(|hex| beginning.begins(&hex))
+                })
+                .collect();
+            if found.len() > 1 {
+                let names: Vec<String> = found.iter().map(ActionKey::hex).collect();
+                return Err(beginning.ambiguous(names.iter().map(String::as_str)));
+            }
+            found.first().copied()
+        }
+    };
+    let Some(key) = key else {
+        return Err(beginning.unknown(store.layout()));
+    };
+    Ok(Traced {
+        key,
+        head: Vec::new(),
+        file: None,
+    })
+}
+
+fn trace_cell(
+    edition: &Edition,
+    arguments: &LineageArguments,
+    store: &Store,
+    graph: &Graph,
+) -> Result<Traced, CommandError> {
+    let (selector, rest) = Selector::parse(&arguments.what)?;
+    if !rest.is_empty() && !rest.starts_with('.') {
+        return Err(CommandError::request(format!(
+            "`{rest}` is not an output; write `.port`"
+        )));
+    }
+    let plan = session::plan(edition, &arguments.manifest)?;
+    let cell = selector.cell(&plan)?;
+    let name = plan.name(cell);
+    let survey = Survey::take(&plan, store, &std::collections::BTreeSet::new())?;
+    if let Standing::Cached(result) = &survey.standings[cell] {
+        return Ok(Traced {
+            key: result.key(),
+            head: Vec::new(),
+            file: None,
+        });
+    }
+    let earlier = graph
+        .history()
+        .runs
+        .iter()
+        .filter(|run| run.manifest() == Some(&plan.manifest))
+        .find_map(|run| {
+            let (_, key) = run.cells().filter(|(found, _)| *found == name).last()?;
+            graph.knows(&key).then_some(key)
+        });
+    match earlier {
+        Some(key) => Ok(Traced {
+            key,
+            head: vec![format!(
+                "the store does not have {name} as the manifest now describes it; this is the lineage of its last result (`provenir why` tells what differs)\n"
+            )],
+            file: None,
+        }),
+        None => Err(CommandError::request(format!("`{name}` has no result yet"))
+            .help("`provenir run` computes it; then its lineage can be told")),
+    }
+}
+
+fn trace_file(
+    edition: &Edition,
+    arguments: &LineageArguments,
+    store: &Store,
+    graph: &Graph,
+) -> Result<Traced, CommandError> {
+    let path = environment::working_folder()?.join(&arguments.what);
+    let path: Utf8PathBuf = path.components().collect();
+    let origin = FileOrigin::of(&path, store, graph)?;
+    let shown = session::short(&path);
+    let mut head = Vec::new();
+    match origin.altered {
+        Some(true) => head.push(format!("`{shown}` was altered since Provenir made it")),
+        Some(false) => head.push(format!("`{shown}` is as Provenir made it")),
+        None => {}
+    }
+    if let Some(identity) = &origin.identity {
+        head.push(format!(
+            "the file says: drawn by action {}, from data {}",
+            identity.action_key.chars().take(12).collect::<String>(),
+            identity.data.short()
+        ));
+    }
+    let Some(key) = origin.key else {
+        return Err(CommandError::request(format!(
+            "`{shown}` does not say where it comes from, and the store `{}` does not know it",
+            session::short(store.layout().root())
+        ))
+        .help("figures (SVG, PNG, GIF) carry their origin; `--cache` names another store"));
+    };
+    if !graph.knows(&key) {
+        for line in head {
+            terminal::say(&line);
+        }
+        return Err(CommandError::request(format!(
+            "the store `{}` has neither result nor record of action {}",
+            session::short(store.layout().root()),
+            key.short()
+        ))
+        .help("`--cache` or PROVENIR_CACHE names the store of whoever made the file"));
+    }
+    let freshness = freshness(edition, arguments, &path, &key, store, graph)?;
+    head.push(freshness.text);
+    head.push(String::new());
+    Ok(Traced {
+        key,
+        head,
+        file: Some(json!({
+            "path": path,
+            "object": origin.object.to_string(),
+            "data": origin.identity.as_ref().map(|identity| identity.data.to_string()),
+            "altered": origin.altered,
+            "manifest": freshness.manifest,
+            "stale": freshness.stale,
+        })),
+    })
+}
+
+/// Whether a file would be made the same today.
+struct Told {
+    text: String,
+    manifest: Option<Utf8PathBuf>,
+    stale: Option<bool>,
+}
+
+fn freshness(
+    edition: &Edition,
+    arguments: &LineageArguments,
+    path: &Utf8Path,
+    key: &ActionKey,
+    store: &Store,
+    graph: &Graph,
+) -> Result<Told, CommandError> {
+    let unknown = |text: String| Told {
+        text,
+        manifest: None,
+        stale: None,
+    };
+    let Some((shown, plan)) = plan(edition, arguments, key, graph) else {
+        return Ok(unknown(
+            "whether it is stale cannot be told: there is no manifest to hold it against".to_owned(),
+        ));
+    };
+    let Some(plan) = plan else {
+        return Ok(unknown(format!(
+            "whether it is stale cannot be told: `{shown}` has problems (`provenir plan` shows them)"
+        )));
+    };
+    let (text, stale) = match Freshness::of(path, key, graph, &plan, store)? {
+        Freshness::Current { cell } => (
+            format!("up to date: `{shown}` makes the same today ({cell})"),
+            Some(false),
+        ),
+        Freshness::Stale {
+            cell,
+            differences,
+            computed,
+        } => {
+            let next = if computed {
+                "the newer result is in the store; `provenir run` publishes it"
+            } else {
+                "`provenir run` makes the new one"
+            };
+            (
+                format!(
+                    "stale: `{shown}` makes another today ({cell}: {}); {next}",
+                    differences.join("; ")
+                ),
+                Some(true),
+            )
+        }
+        Freshness::Unknown { cell, producer } => (
+            format!(
+                "whether it is stale is known only when {producer} has run, which {cell} of `{shown}` depends on"
+            ),
+            None,
+        ),
+        Freshness::NotThere => (
+            format!("stale or not cannot be told: no cell of `{shown}` makes it"),
+            None,
+        ),
+    };
+    Ok(Told {
+        text,
+        manifest: Some(plan.manifest),
+        stale,
+    })
+}
+
+/// The plan to hold a file against: of the manifest that was named, or is where one is expected, or else of the manifest
+/// whose run made it. The inner `None` stands for a manifest with problems.
+fn plan(
+    edition: &Edition,
+    arguments: &LineageArguments,
+    key: &ActionKey,
+    graph: &Graph,
+) -> Option<(Utf8PathBuf, Option<Plan>)> {
+    let registry = edition.registry();
+    let named = &arguments.manifest.manifest;
+    if named.is_file() {
+        let overrides = arguments.manifest.overrides.overrides();
+        let plan = manifest::load(named, &registry, &overrides).ok();
+        return Some((named.clone(), plan));
+    }
+    let runs = graph.history().last_use(key)?;
+    let made = runs.manifest()?.to_owned();
+    if !made.is_file() {
+        return None;
+    }
+    let plan = manifest::load(&made, &registry, &Overrides::default()).ok();
+    Some((session::short(&made), plan))
+}
+
+/// Inputs by port, in the order of the ports.
+fn by_port(node: &crate::lineage::Node) -> BTreeMap<&str, Vec<&crate::lineage::Link>> {
+    let mut ports: BTreeMap<&str, Vec<&crate::lineage::Link>> = BTreeMap::new();
+    for link in &node.inputs {
+        ports.entry(&link.port).or_default().push(link);
+    }
+    ports
+}

@@ -1,0 +1,227 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::by_port;
+use crate::audit::Verdict;
+use crate::cli::describe::cut;
+use crate::cli::measure::platform;
+use crate::cli::session;
+use crate::display::duration;
+use crate::lineage::{Computed, Graph, Node};
+use crate::store::ActionKey;
+
+/// So many artifacts of a port, or consumers of a cell, are shown.
+const SHOWN: usize = 8;
+/// Characters of parameters that are shown.
+const WIDTH: usize = 80;
+
+/// The lineage of an action in words.
+pub(super) fn text(graph: &Graph, nodes: &BTreeMap<ActionKey, Node>, focus: &ActionKey) -> String {
+    let Some(node) = nodes.get(focus) else {
+        return String::new();
+    };
+    let mut text = heading(node);
+    let mut tree = Tree {
+        graph,
+        nodes,
+        seen: BTreeSet::new(),
+        text: String::new(),
+    };
+    if !node.inputs.is_empty() || !node.sources.is_empty() {
+        text.push_str("\nmade from\n");
+        tree.up(node, "  ");
+        text.push_str(&std::mem::take(&mut tree.text));
+    }
+    let consumers = graph.consumers(focus);
+    if !consumers.is_empty() {
+        text.push_str("\nused by\n");
+        tree.seen.clear();
+        tree.down(&consumers, "  ");
+        text.push_str(&tree.text);
+    }
+    text
+}
+
+fn heading(node: &Node) -> String {
+    let mut text = format!("{}\n", line(node));
+    for artifact in &node.outputs {
+        let gone = if node.stored {
+            ""
+        } else {
+            ", no longer in the store"
+        };
+        let _ = writeln!(
+            text,
+            "output {}, content {}, object {}{gone}",
+            artifact.port,
+            artifact.content.short(),
+            artifact.object.short()
+        );
+    }
+    for copy in &node.published {
+        let gone = if copy.present { "" } else { " (gone)" };
+        let _ = writeln!(text, "published `{}`{gone}", session::short(&copy.path));
+    }
+    text.push_str(&computed(node.computed.as_ref()));
+    for second in &node.seconds {
+        let _ = writeln!(
+            text,
+            "a second, different result is kept beside this one: output {}, computed on {}",
+            second.port,
+            platform(&second.platform)
+        );
+    }
+    for record in &node.audits {
+        if let Some(told) = verdict(&record.verdict) {
+            let _ = writeln!(
+                text,
+                "{told} by provenir {}, build {}, on host {} ({})",
+                record.version,
+                record.build,
+                record.host,
+                record.time.strftime("%Y-%m-%d %H:%M:%S UTC")
+            );
+        }
+    }
+    text
+}
+
+/// What an audit found, in words that "by" follows.
+fn verdict(verdict: &Verdict) -> Option<String> {
+    match verdict {
+        Verdict::Reproduced => Some("reproduced".to_owned()),
+        Verdict::Differs { port, place } => Some(format!("not reproduced (output {port}: {place})")),
+        Verdict::OtherPlatform { port, place, .. } => Some(format!(
+            "computed otherwise on another platform (output {port}: {place})"
+        )),
+        Verdict::Failed { .. } | Verdict::Blocked | Verdict::Volatile => None,
+    }
+}
+
+fn computed(computed: Option<&Computed>) -> String {
+    let Some(found) = computed else {
+        return "computed elsewhere, or before records were kept: no record here tells\n".to_owned();
+    };
+    let mut text = format!(
+        "computed by run {} on {} in {}",
+        found.run,
+        found.time.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        duration(found.seconds)
+    );
+    if let Some(host) = &found.host {
+        let _ = write!(text, ", host {host}");
+    }
+    if let Some(build) = &found.build {
+        let _ = write!(text, ", provenir {build}");
+    }
+    text.push('\n');
+    if let Some(manifest) = &found.manifest {
+        let _ = write!(text, "manifest `{}`", session::short(manifest));
+        if let Some(git) = &found.git {
+            let _ = write!(text, ", git {git}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// A cell in one line: `second[a=1]: noop of action 0123456789ab, value=0.5`.
+fn line(node: &Node) -> String {
+    let mut text = format!("{}: {}, action {}", node.name(), node.kind, node.action.short());
+    if let Value::Object(parameters) = &node.parameters
+        && !parameters.is_empty()
+    {
+        let told: Vec<String> = parameters
+            .iter()
+            .map(|(name, value)| match value {
+                Value::String(value) => format!("{name}={value}"),
+                other => format!("{name}={other}"),
+            })
+            .collect();
+        let _ = write!(text, ", {}", cut(&told.join(" "), WIDTH));
+    }
+    text
+}
+
+struct Tree<'a> {
+    graph: &'a Graph,
+    nodes: &'a BTreeMap<ActionKey, Node>,
+    /// Cells whose branches were shown.
+    seen: BTreeSet<ActionKey>,
+    text: String,
+}
+
+impl Tree<'_> {
+    fn up(&mut self, node: &Node, indent: &str) {
+        let mut items: Vec<(String, Option<ActionKey>)> = Vec::new();
+        for (pointer, digest) in &node.sources {
+            let name = pointer.trim_start_matches('/').replace('/', ".");
+            items.push((format!("{name} ← a file, content {}", digest.short()), None));
+        }
+        for (port, links) in by_port(node) {
+            for link in links.iter().take(SHOWN) {
+                let from = link.from.as_ref().and_then(|key| self.nodes.get(key));
+                let what = from.map_or_else(
+                    || format!("content {}, of which nothing is known", link.content.short()),
+                    line,
+                );
+                items.push((format!("{port} ← {what}"), link.from));
+            }
+            if links.len() > SHOWN {
+                items.push((format!("{port} ← {} more", links.len() - SHOWN), None));
+            }
+        }
+        self.branches(items, indent, |tree, key, below| {
+            if let Some(node) = tree.nodes.get(&key) {
+                tree.up(node, below);
+            }
+        });
+    }
+
+    fn down(&mut self, consumers: &BTreeSet<ActionKey>, indent: &str) {
+        let mut items: Vec<(String, Option<ActionKey>)> = Vec::new();
+        let mut known: Vec<&Node> = consumers.iter().filter_map(|key| self.nodes.get(key)).collect();
+        known.sort_by_key(|node| node.name());
+        for node in known.iter().take(SHOWN) {
+            let mut told = line(node);
+            for copy in &node.published {
+                let gone = if copy.present { "" } else { " (gone)" };
+                let _ = write!(told, ", published `{}`{gone}", session::short(&copy.path));
+            }
+            items.push((told, Some(node.action)));
+        }
+        if known.len() > SHOWN {
+            items.push((format!("{} more", known.len() - SHOWN), None));
+        }
+        self.branches(items, indent, |tree, key, below| {
+            let consumers = tree.graph.consumers(&key);
+            tree.down(&consumers, below);
+        });
+    }
+
+    fn branches(
+        &mut self,
+        items: Vec<(String, Option<ActionKey>)>,
+        indent: &str,
+        mut descend: impl FnMut(&mut Self, ActionKey, &str),
+    ) {
+        let count = items.len();
+        for (position, (told, key)) in items.into_iter().enumerate() {
+            let (branch, below) = if position + 1 == count {
+                ("└─ ", "   ")
+            } else {
+                ("├─ ", "│  ")
+            };
+            let is_new = key.is_none_or(|key| self.seen.insert(key));
+            let again = if is_new { "" } else { " (shown above)" };
+            let _ = writeln!(self.text, "{indent}{branch}{told}{again}");
+            if let Some(key) = key
+                && is_new
+            {
+                descend(self, key, &format!("{indent}{below}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! `runs`: what was run, with tags and notes; and runs as people name them.
+//!
+//! * `diff`: what differs between two runs.
+
+mod diff;
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::arguments::{RunsAction, RunsArguments, StoreArguments};
+use super::describe::cut;
+use super::error::{CommandError, Exit};
+use super::{environment, session, terminal};
+use crate::display::{counts, duration, grouped};
+use crate::exec::Summary;
+use crate::record::{Annotation, OutcomeFile, RunFile, RunStore, StoredRun};
+use crate::store::{Layout, Store, StoreError};
+
+pub(super) use diff::diff;
+
+/// What names the latest run.
+const LAST: &str = "last";
+/// Longest tag.
+const TAG: usize = 64;
+/// Longest note.
+const NOTE: usize = 4096;
+
+/// The run that a text means: the beginning of its name, its last four characters, a tag, or `last`. `None` where no
+/// run answers to it.
+pub(super) fn find(layout: &Layout, text: &str) -> Result<Option<StoredRun>, CommandError> {
+    let mut runs = RunStore::new(layout).runs()?;
+    if text == LAST {
+        return Ok((!runs.is_empty()).then(|| runs.remove(0)));
+    }
+    let mut found = Vec::new();
+    for run in runs {
+        if run.id.answers_to(text) || run.annotation()?.tags.contains(text) {
+            found.push(run);
+        }
+    }
+    if found.len() > 1 {
+        const SHOWN: usize = 12;
+        let mut names: Vec<String> = found.iter().take(SHOWN).map(|run| run.id.to_string()).collect();
+        if found.len() > SHOWN {
+            names.push(format!("and {} more", found.len() - SHOWN));
+        }
+        let error = CommandError::request(format!("`{text}` means {} runs; name one", found.len()));
+        return Err(error.help(names.join(", ")));
+    }
+    Ok(found.pop())
+}
+
+/// The run that a text means; there must be one.
+fn wanted(layout: &Layout, text: &str) -> Result<StoredRun, CommandError> {
+    find(layout, text)?.ok_or_else(|| {
+        CommandError::request(format!(
+            "no recorded run of the store `{}` answers to `{text}`",
+            session::short(layout.root())
+        ))
+        .help("`provenir runs` lists them; a run is named by the beginning of its name, its last four characters, a tag, or `last`")
+    })
+}
+
+/// How a run ended, or that it has not.
+pub(super) fn state(summary: Option<&Summary>, is_running: bool) -> &'static str {
+    match summary {
+        Some(summary) if summary.interrupted => "interrupted",
+        Some(summary) if summary.halted.is_some() => "stopped by a failure",
+        Some(summary) if summary.is_incomplete() => "failed in part",
+        Some(_) => "done",
+        None if is_running => "running",
+        None => "killed before it ended",
+    }
+}
+
+/// `runs`.
+pub(super) fn runs(arguments: &RunsArguments) -> Result<Exit, CommandError> {
+    match &arguments.action {
+        None => list(arguments),
+        Some(RunsAction::Tag {
+            run,
+            tags,
+            remove,
+            store,
+        }) => tag(run, tags, *remove, store),
+        Some(RunsAction::Note { run, text, store }) => note(run, text, store),
+    }
+}
+
+/// A run as the list shows it.
+struct Listed {
+    run: StoredRun,
+    head: Option<RunFile>,
+    outcome: Option<OutcomeFile>,
+    annotation: Annotation,
+    state: &'static str,
+}
+
+impl Listed {
+    fn read(run: StoredRun) -> Result<Self, StoreError> {
+        let outcome = run.outcome()?;
+        let is_running = outcome.is_none() && run.is_running()?;
+        Ok(Self {
+            head: run.head()?,
+            annotation: run.annotation()?,
+            state: state(outcome.as_ref().map(|outcome| &outcome.summary), is_running),
+            outcome,
+            run,
+        })
+    }
+
+    fn summary(&self) -> Option<&Summary> {
+        self.outcome.as_ref().map(|outcome| &outcome.summary)
+    }
+}
+
+fn list(arguments: &RunsArguments) -> Result<Exit, CommandError> {
+    let store = session::existing(&arguments.store)?;
+    let here = environment::working_folder()?;
+    let manifest = arguments.manifest.as_ref().map(|manifest| here.join(manifest));
+    let mut shown = Vec::new();
+    let mut more = 0;
+    for run in RunStore::new(store.layout()).runs()? {
+        let listed = Listed::read(run)?;
+        let head = listed.head.as_ref();
+        let fits = arguments
+            .tag
+            .as_ref()
+            .is_none_or(|tag| listed.annotation.tags.contains(tag))
+            && arguments
+                .pipeline
+                .as_ref()
+                .is_none_or(|name| head.is_some_and(|head| head.pipeline == *name))
+            && manifest
+                .as_ref()
+                .is_none_or(|manifest| head.is_some_and(|head| head.manifest == *manifest))
+            && (!arguments.failed || !matches!(listed.state, "done" | "running"));
+        if fits && shown.len() < arguments.limit {
+            shown.push(listed);
+        } else if fits {
+            more += 1;
+        }
+    }
+    if arguments.json {
+        let list: Vec<Value> = shown.iter().map(as_json).collect();
+        let text = serde_json::to_string_pretty(&list).map_err(std::io::Error::from)?;
+        terminal::print(&format!("{text}\n"))?;
+        return Ok(Exit::Done);
+    }
+    if shown.is_empty() {
+        terminal::say("no recorded run fits; runs that execute nothing leave no record of their own");
+        return Ok(Exit::Done);
+    }
+    terminal::print(&table(&shown))?;
+    if more > 0 {
+        terminal::say(&format!("{} earlier; `--limit N` shows more", grouped(more)));
+    }
+    Ok(Exit::Done)
+}
+
+fn table(shown: &[Listed]) -> String {
+    let header = ["run", "pipeline", "ended", "cells", "time", "git", "tags", "note"];
+    let mut grid = vec![header.map(str::to_owned).to_vec()];
+    for listed in shown {
+        let head = listed.head.as_ref();
+        let git = head.and_then(|head| head.git.as_ref());
+        let mut tags: Vec<&str> = listed.annotation.tags.iter().map(String::as_str).collect();
+        if listed.annotation.pinned {
+            tags.push("(pinned)");
+        }
+        grid.push(vec![
+            listed.run.id.to_string(),
+            head.map_or_else(String::new, |head| head.pipeline.clone()),
+            listed.state.to_owned(),
+            listed.summary().map_or_else(String::new, counts),
+            listed
+                .summary()
+                .map_or_else(String::new, |summary| duration(summary.seconds)),
+            git.map_or_else(String::new, ToString::to_string),
+            tags.join(", "),
+            listed
+                .annotation
+                .note
+                .as_deref()
+                .map_or_else(String::new, |note| cut(note, 60)),
+        ]);
+    }
+    // A column that says nothing of any run is left out.
+    let used: Vec<bool> = (0..header.len())
+        .map(|column| grid.iter().skip(1).any(|row| !row[column].is_empty()))
+        .collect();
+    for row in &mut grid {
+        let mut column = 0;
+        row.retain(|_| {
+            column += 1;
+            used[column - 1]
+        });
+    }
+    session::aligned(&grid)
+}
+
+fn as_json(listed: &Listed) -> Value {
+    let head = listed.head.as_ref();
+    json!({
+        "run": listed.run.id,
+        "pipeline": head.map(|head| &head.pipeline),
+        "manifest": head.map(|head| &head.manifest),
+        "started": head.map(|head| head.started),
+        "ended": listed.outcome.as_ref().map(|outcome| outcome.ended),
+        "state": listed.state,
+        "summary": listed.summary(),
+        "command": head.map(|head| &head.command),
+        "program": head.map(|head| &head.program),
+        "host": head.map(|head| &head.host),
+        "git": head.and_then(|head| head.git.as_ref()),
+        "tags": listed.annotation.tags,
+        "note": listed.annotation.note,
+        "pinned": listed.annotation.pinned,
+    })
+}
+
+fn tag(run: &str, tags: &[String], remove: bool, store: &StoreArguments) -> Result<Exit, CommandError> {
+    let store = session::existing(store)?;
+    let run = wanted(store.layout(), run)?;
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_.".contains(letter);
+    for tag in tags {
+        if tag == LAST || tag.is_empty() || tag.len() > TAG || !tag.chars().all(is_plain) {
+            return Err(
+                CommandError::request(format!("`{tag}` cannot be a tag")).help(format!(
+                    "a tag is letters, digits, `-`, `_` and `.`, at most {TAG} bytes, and not `{LAST}`"
+                )),
+            );
+        }
+    }
+    annotate(&store, &run, |annotation| {
+        for tag in tags {
+            if remove {
+                annotation.tags.remove(tag);
+            } else {
+                annotation.tags.insert(tag.clone());
+            }
+        }
+    })
+}
+
+fn note(run: &str, text: &str, store: &StoreArguments) -> Result<Exit, CommandError> {
+    let store = session::existing(store)?;
+    let run = wanted(store.layout(), run)?;
+    if text.len() > NOTE {
+        return Err(CommandError::request(format!(
+            "a note has at most {NOTE} bytes; this one has {}",
+            text.len()
+        )));
+    }
+    annotate(&store, &run, |annotation| {
+        annotation.note = (!text.is_empty()).then(|| text.to_owned());
+    })
+}
+
+fn annotate(
+    store: &Store,
+    run: &StoredRun,
+    change: impl FnOnce(&mut Annotation),
+) -> Result<Exit, CommandError> {
+    run.annotate(store, change)?;
+    let annotation = run.annotation()?;
+    let mut told = format!("run {}", run.id);
+    if !annotation.tags.is_empty() {
+        let tags: Vec<&str> = annotation.tags.iter().map(String::as_str).collect();
+        let _ = write!(told, ", tagged {}", tags.join(", "));
+    }
+    if let Some(note) = &annotation.note {
+        let _ = write!(told, ": {}", cut(note, 200));
+    }
+    terminal::say(&told);
+    Ok(Exit::Done)
+}

@@ -1,0 +1,328 @@
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::io::ErrorKind;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use provenir_api::{Digest, FigureIdentity};
+use serde_json::{Value, json};
+
+use super::arguments::VerifyArguments;
+use super::digest::{Beginning, Name};
+use super::error::{CommandError, Exit};
+use super::measure::{bytes, count};
+use super::{environment, session, terminal};
+use crate::record::History;
+use crate::store::{ActionKey, Scope, Store, StoreError, Verification, hash_file};
+
+/// So many of a kind are named.
+const SHOWN: usize = 50;
+
+/// What is to be verified: parts of the store, and files outside it.
+#[derive(Default)]
+struct Wanted {
+    scope: Scope,
+    files: Vec<Checked>,
+}
+
+/// A file outside the store.
+struct Checked {
+    path: Utf8PathBuf,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Intact,
+    Altered,
+    Missing,
+}
+
+/// `verify`.
+pub(super) fn verify(arguments: &VerifyArguments) -> Result<Exit, CommandError> {
+    let store = session::existing(&arguments.store)?;
+    let mut wanted = Wanted::default();
+    for what in &arguments.what {
+        wanted.add(&store, what)?;
+    }
+    let is_partial = !arguments.what.is_empty();
+    let verification = store.verify(is_partial.then_some(&wanted.scope))?;
+    let history = if verification.damaged.is_empty() && verification.missing.is_empty() {
+        History::default()
+    } else {
+        History::read(store.layout())?
+    };
+    if arguments.discard {
+        for object in verification.damaged.keys() {
+            store.discard_if_damaged(object)?;
+        }
+    }
+    let report = Report {
+        store: &store,
+        verification: &verification,
+        files: &wanted.files,
+        history: &history,
+        discarded: arguments.discard,
+        is_partial,
+    };
+    if arguments.json {
+        let text = serde_json::to_string_pretty(&report.json()).map_err(std::io::Error::from)?;
+        terminal::print(&format!("{text}\n"))?;
+    } else {
+        terminal::print(&report.text())?;
+    }
+    let altered = wanted.files.iter().any(|file| file.state != State::Intact);
+    Ok(if verification.is_bad() || altered {
+        Exit::StageFailed
+    } else {
+        Exit::Done
+    })
+}
+
+impl Wanted {
+    fn add(&mut self, store: &Store, what: &str) -> Result<(), CommandError> {
+        let path = environment::working_folder()?.join(what);
+        match fs_err::metadata(&path) {
+            Ok(metadata) if metadata.is_file() => return self.add_file(store, &path),
+            Ok(_) => {
+                return Err(CommandError::request(format!("`{what}` is not a file"))
+                    .help("name files; without an argument, `provenir verify` checks the whole store"));
+            }
+            Err(_) if store.publication(&path)?.is_some() => {
+                self.files.push(Checked {
+                    path,
+                    state: State::Missing,
+                });
+                return Ok(());
+            }
+            Err(_) => {}
+        }
+        let Some(beginning) = Beginning::parse(what) else {
+            let error = CommandError::request(format!(
+                "`{what}` is neither a file nor the beginning of a digest"
+            ));
+            return Err(error.help(
+                "`provenir path CELL` prints where a cell's artifact is; without an argument, the whole store is checked",
+            ));
+        };
+        match beginning.name(store.layout())? {
+            Some(Name::Object(object)) => {
+                self.scope.objects.insert(object);
+            }
+            Some(Name::Action(key)) => {
+                self.scope.results.insert(key);
+            }
+            None => return Err(beginning.unknown(store.layout())),
+        }
+        Ok(())
+    }
+
+    fn add_file(&mut self, store: &Store, path: &Utf8Path) -> Result<(), CommandError> {
+        let failed = || StoreError::io("cannot read the file");
+        let canonical = path.canonicalize_utf8().map_err(failed())?;
+        if let Ok(objects) = store.layout().objects().canonicalize_utf8()
+            && canonical.starts_with(&objects)
+            && let Some(Ok(object)) = canonical.file_name().map(str::parse::<Digest>)
+        {
+            self.scope.objects.insert(object);
+            return Ok(());
+        }
+        let (found, _) = hash_file(path).map_err(failed())?;
+        let state = match store.publication(path)? {
+            Some(publication) if publication.object == found => State::Intact,
+            Some(_) => State::Altered,
+            None if store.layout().object(&found).is_file() => {
+                self.scope.objects.insert(found);
+                State::Intact
+            }
+            None => seal(path)?,
+        };
+        self.files.push(Checked {
+            path: path.to_owned(),
+            state,
+        });
+        Ok(())
+    }
+}
+
+/// What a figure that the store does not know says by its own seal.
+fn seal(path: &Utf8Path) -> Result<State, CommandError> {
+    const LONGEST: u64 = 256 << 20;
+    let failed = || StoreError::io("cannot read the file");
+    let bytes = match fs_err::metadata(path) {
+        Ok(metadata) if metadata.len() <= LONGEST => fs_err::read(path).map_err(failed())?,
+        Ok(_) => Vec::new(),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(State::Missing),
+        Err(error) => return Err(failed()(error).into()),
+    };
+    if FigureIdentity::is_unaltered(&bytes) {
+        return Ok(State::Intact);
+    }
+    if FigureIdentity::read(&bytes).is_some() {
+        return Ok(State::Altered);
+    }
+    Err(CommandError::request(format!(
+        "nothing is known of `{}`: it was not published from this store, and carries no seal of Provenir",
+        session::short(path)
+    ))
+    .help("`--cache` or PROVENIR_CACHE names another store"))
+}
+
+struct Report<'a> {
+    store: &'a Store,
+    verification: &'a Verification,
+    files: &'a [Checked],
+    history: &'a History,
+    discarded: bool,
+    is_partial: bool,
+}
+
+impl Report<'_> {
+    fn text(&self) -> String {
+        let found = self.verification;
+        let mut text = String::new();
+        if !self.is_partial || found.objects + found.results > 0 || found.is_bad() {
+            let _ = writeln!(
+                text,
+                "store {}: read {} ({}) and {}",
+                session::short(self.store.layout().root()),
+                count(found.objects, "object"),
+                bytes(found.bytes),
+                count(found.results, "result")
+            );
+        }
+        for file in self.files {
+            let path = session::short(&file.path);
+            let _ = match file.state {
+                State::Intact => writeln!(text, "`{path}` is as it was published"),
+                State::Altered => writeln!(
+                    text,
+                    "`{path}` was altered since it was published; the next run restores it and keeps this one as `{}.orig`",
+                    path.file_name().unwrap_or_default()
+                ),
+                State::Missing => writeln!(
+                    text,
+                    "`{path}` was published and is gone; the next run restores it"
+                ),
+            };
+        }
+        let of = |makers: &[ActionKey]| {
+            let names: BTreeSet<String> = makers.iter().map(|key| self.history.name(key)).collect();
+            if names.is_empty() {
+                "of no result".to_owned()
+            } else {
+                format!("of {}", names.into_iter().collect::<Vec<_>>().join(", "))
+            }
+        };
+        section(
+            &mut text,
+            "damaged: the bytes are not those that were stored",
+            found
+                .damaged
+                .iter()
+                .map(|(object, makers)| format!("object {}, {}", object.short(), of(makers))),
+        );
+        section(
+            &mut text,
+            "missing: a result names an object that is not there",
+            found
+                .missing
+                .iter()
+                .map(|(object, makers)| format!("object {}, {}", object.short(), of(makers))),
+        );
+        section(
+            &mut text,
+            "unreadable",
+            found
+                .unreadable
+                .iter()
+                .map(|(path, reason)| format!("{}: {reason}", session::short(path))),
+        );
+        section(
+            &mut text,
+            "orphaned: no result names them, which harms nothing (a command was killed before its result was committed)",
+            found
+                .orphaned
+                .iter()
+                .map(|(object, size)| format!("object {}, {}", object.short(), bytes(*size))),
+        );
+        for step in self.steps() {
+            let _ = write!(text, "\nnext: {step}");
+        }
+        if !found.is_bad() && self.files.iter().all(|file| file.state == State::Intact) {
+            text.push_str("nothing is wrong\n");
+        } else if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text
+    }
+
+    /// What to do next.
+    fn steps(&self) -> Vec<&'static str> {
+        let found = self.verification;
+        let mut steps = Vec::new();
+        if !found.damaged.is_empty() {
+            steps.push(if self.discarded {
+                "the damaged objects were taken out of the store; the next `provenir run` that needs them computes them again"
+            } else {
+                "`provenir verify --discard` takes the damaged objects out of the store; the next `provenir run` that needs them computes them again"
+            });
+        }
+        if !found.missing.is_empty() {
+            steps.push("the next `provenir run` that needs a missing object computes it again");
+        }
+        if !found.unreadable.is_empty() {
+            steps.push("a result that cannot be read is computed again by the next `provenir run` that needs it; other files named here can be removed");
+        }
+        if !found.orphaned.is_empty() {
+            steps.push("`provenir gc` says what could be removed, orphaned objects included");
+        }
+        steps
+    }
+
+    fn json(&self) -> Value {
+        let found = self.verification;
+        let flaw = |(object, makers): (&Digest, &Vec<ActionKey>)| {
+            json!({
+                "object": object.to_string(),
+                "actions": makers.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "cells": makers.iter().filter_map(|key| self.history.cell(key)).collect::<BTreeSet<_>>(),
+            })
+        };
+        let files = self.files.iter().map(|file| {
+            let state = match file.state {
+                State::Intact => "intact",
+                State::Altered => "altered",
+                State::Missing => "missing",
+            };
+            json!({ "path": file.path, "state": state })
+        });
+        json!({
+            "store": self.store.layout().root(),
+            "objects": found.objects,
+            "bytes": found.bytes,
+            "results": found.results,
+            "damaged": found.damaged.iter().map(flaw).collect::<Vec<_>>(),
+            "discarded": self.discarded,
+            "missing": found.missing.iter().map(flaw).collect::<Vec<_>>(),
+            "unreadable": found.unreadable.iter()
+                .map(|(path, reason)| json!({ "path": path, "reason": reason })).collect::<Vec<_>>(),
+            "orphaned": found.orphaned.iter()
+                .map(|(object, size)| json!({ "object": object.to_string(), "bytes": size })).collect::<Vec<_>>(),
+            "files": files.collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn section(text: &mut String, title: &str, lines: impl ExactSizeIterator<Item = String>) {
+    let total = lines.len();
+    if total == 0 {
+        return;
+    }
+    let _ = writeln!(text, "\n{title}");
+    for line in lines.take(SHOWN) {
+        let _ = writeln!(text, "  {line}");
+    }
+    if total > SHOWN {
+        let _ = writeln!(text, "  and {} more", total - SHOWN);
+    }
+}

@@ -1,0 +1,256 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use super::arguments::WhyArguments;
+use super::error::{CommandError, Exit};
+use super::measure::{count, platform};
+use super::selector::Selector;
+use super::{Edition, session, terminal};
+use crate::exec::Survey;
+use crate::lineage::{Change, Explainer, Moment, Reason, Upstream, Why};
+
+/// So many names are given where several cells have one explanation.
+const NAMES: usize = 3;
+
+/// `why`.
+pub(super) fn why(edition: &Edition, arguments: &WhyArguments) -> Result<Exit, CommandError> {
+    let (selector, rest) = Selector::parse(&arguments.cell)?;
+    if !rest.is_empty() {
+        return Err(CommandError::request(format!(
+            "`{}` names an output; a cell is wanted",
+            arguments.cell
+        )));
+    }
+    let plan = session::plan(edition, &arguments.manifest)?;
+    let store = session::open(&arguments.manifest, &plan)?;
+    let cells = selector.cells(&plan)?;
+    let survey = Survey::take(&plan, &store, &BTreeSet::new())?;
+    store.flush();
+    let explainer = Explainer::new(&plan, &store, &survey);
+    let mut found = Vec::with_capacity(cells.len());
+    for cell in cells {
+        found.push(explainer.explain(cell)?);
+    }
+    let text = if arguments.json {
+        let text = serde_json::to_string_pretty(&found).map_err(std::io::Error::from)?;
+        format!("{text}\n")
+    } else {
+        let told = found.iter().map(|why| (why.cell.clone(), told(why)));
+        let mut text = String::new();
+        for (cells, told) in grouped(told) {
+            let who = if cells.len() == 1 {
+                cells[0].clone()
+            } else {
+                format!("{} ({})", names(&cells), count(cells.len(), "cell"))
+            };
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            let _ = writeln!(text, "{who}\n{told}");
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+        }
+        text
+    };
+    terminal::print(&text)?;
+    Ok(Exit::Done)
+}
+
+/// Puts together what is told alike, in the order in which it is first told.
+fn grouped(told: impl Iterator<Item = (String, String)>) -> Vec<(Vec<String>, String)> {
+    let mut groups: Vec<(Vec<String>, String)> = Vec::new();
+    let mut positions: BTreeMap<String, usize> = BTreeMap::new();
+    for (cell, text) in told {
+        if let Some(position) = positions.get(&text) {
+            groups[*position].0.push(cell);
+        } else {
+            positions.insert(text.clone(), groups.len());
+            groups.push((vec![cell], text));
+        }
+    }
+    groups
+}
+
+fn names(cells: &[String]) -> String {
+    let shown = cells[..cells.len().min(NAMES)].join(", ");
+    if cells.len() > NAMES {
+        format!("{shown} and {} more", cells.len() - NAMES)
+    } else {
+        shown
+    }
+}
+
+/// What is said of a cell below its name.
+fn told(why: &Why) -> String {
+    let mut text = String::new();
+    if why.reason == Reason::Waits {
+        if let Some(since) = &why.since
+            && !why.changes.is_empty()
+        {
+            let _ = writeln!(text, "  of its own, this changed since {}:", moment(since));
+            text.push_str(&changes(&why.changes, 4));
+        }
+        text.push_str("  whether it has to run is known only when these have run:\n");
+        let waits = why.waits.iter().map(|wait| (wait.cell.clone(), phrase(wait, 6)));
+        for (cells, told) in grouped(waits) {
+            let _ = write!(text, "    {}: {told}", names(&cells));
+        }
+    } else {
+        let _ = write!(text, "  {}", phrase(why, 4));
+        for second in &why.seconds {
+            let _ = writeln!(
+                text,
+                "  a second, different result of it is kept beside this one: output {}, computed on {}",
+                second.port,
+                platform(&second.platform)
+            );
+        }
+    }
+    let roots = roots(why);
+    if !roots.is_empty() {
+        text.push_str("  root cause:\n");
+        for (told, cells) in roots {
+            let cells: Vec<String> = cells.into_iter().collect();
+            let _ = writeln!(text, "    {told}, in {}", names(&cells));
+        }
+    }
+    text
+}
+
+/// Why a cell has to run, or ran, with what differs below, indented.
+fn phrase(why: &Why, indent: usize) -> String {
+    let since = why.since.as_ref().map(moment).unwrap_or_default();
+    let computed = why.computed.as_ref().map(moment).unwrap_or_default();
+    let below = changes(&why.changes, indent);
+    if why.up_to_date {
+        let alias = match &why.computed {
+            Some(moment) if moment.cell != why.cell => format!(" as `{}`", moment.cell),
+            _ => String::new(),
+        };
+        let then = match &why.reason {
+            Reason::Changed if below.is_empty() => {
+                format!("another action than in {since}, by fields that are not recorded")
+            }
+            Reason::Changed => format!("it ran then, because this had changed since {since}:"),
+            Reason::Repeated => format!(
+                "it ran then although {since} had the same: it was forced, or its result had been lost"
+            ),
+            Reason::Unrecorded => "no record says what it was before".to_owned(),
+            Reason::UpToDate => {
+                return "is up to date; no run recorded here computed it: its result was brought here, or the record was removed\n"
+                    .to_owned();
+            }
+            _ => "it ran then, because no earlier run had it".to_owned(),
+        };
+        return format!("is up to date: {computed} computed it{alias}\n  {then}\n{below}");
+    }
+    let told = match &why.reason {
+        Reason::Changed => format!("has to run, because this changed since {since}:"),
+        Reason::New => format!(
+            "has to run, because no run had it yet; against `{}` of {since}, the nearest of its kind, this differs:",
+            why.since.as_ref().map_or("", |moment| moment.cell.as_str())
+        ),
+        Reason::NeverRun => "has to run, because no run had it yet".to_owned(),
+        Reason::Forced => "runs, because that was asked for (--force)".to_owned(),
+        Reason::ResultGone => format!(
+            "has to run, because its result is gone, which {since} had: `provenir gc` removed it, or somebody deleted it"
+        ),
+        Reason::Unreadable => "has to run, because its result in the store cannot be read".to_owned(),
+        Reason::Missing(object) => format!(
+            "has to run, because its artifact {} is not in the store any more",
+            object.short()
+        ),
+        Reason::Damaged(object) => format!(
+            "has to run, because its artifact {} is damaged: its bytes are not those that were stored",
+            object.short()
+        ),
+        Reason::Unrecorded => format!(
+            "has to run, because it is another action than in {since}; what it was then, no record says"
+        ),
+        Reason::Repeated | Reason::UpToDate | Reason::Waits => String::new(),
+    };
+    format!("{told}\n{below}")
+}
+
+fn moment(moment: &Moment) -> String {
+    match moment.time {
+        Some(time) => format!("run {} ({})", moment.run, time.strftime("%Y-%m-%d %H:%M:%S UTC")),
+        None => format!("run {}", moment.run),
+    }
+}
+
+fn changes(changes: &[Change], indent: usize) -> String {
+    let mut text = String::new();
+    let space = " ".repeat(indent);
+    for change in changes {
+        let _ = writeln!(text, "{space}{}", change.difference);
+        let upstream = change.upstream.iter().map(|upstream| {
+            let cell = upstream.cell.clone().unwrap_or_default();
+            (cell, upstream_told(upstream, indent + 4))
+        });
+        for (cells, told) in grouped(upstream) {
+            if cells[0].is_empty() {
+                let _ = writeln!(text, "{space}  {told}");
+            } else {
+                let _ = writeln!(text, "{space}  from {}{told}", names(&cells));
+            }
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+        }
+        if change.more > 0 {
+            let _ = writeln!(text, "{space}  and {} more changed", change.more);
+        }
+    }
+    text
+}
+
+fn upstream_told(upstream: &Upstream, indent: usize) -> String {
+    if upstream.diverged {
+        return ", which gave something else although nothing of it changed: its result is not repeatable"
+            .to_owned();
+    }
+    if upstream.changes.is_empty() {
+        return match upstream.cell {
+            Some(_) => ", of which no record says what it was before".to_owned(),
+            None => "no record says where it comes from".to_owned(),
+        };
+    }
+    format!(", because this changed:\n{}", changes(&upstream.changes, indent))
+}
+
+/// What lies at the bottom of an explanation that has more than one level: each cause with the cells that it is in.
+fn roots(why: &Why) -> BTreeMap<String, BTreeSet<String>> {
+    fn collect(cell: &str, changes: &[Change], roots: &mut BTreeMap<String, BTreeSet<String>>) {
+        for change in changes {
+            let mut is_root = true;
+            for upstream in change
+                .upstream
+                .iter()
+                .filter(|upstream| !upstream.changes.is_empty())
+            {
+                is_root = false;
+                collect(upstream.cell.as_deref().unwrap_or(cell), &upstream.changes, roots);
+            }
+            if is_root {
+                roots
+                    .entry(change.difference.to_string())
+                    .or_default()
+                    .insert(cell.to_owned());
+            }
+        }
+    }
+    let has_levels = |changes: &[Change]| {
+        changes
+            .iter()
+            .flat_map(|change| &change.upstream)
+            .any(|upstream| !upstream.changes.is_empty())
+    };
+    let mut roots = BTreeMap::new();
+    if has_levels(&why.changes) || why.waits.iter().any(|wait| has_levels(&wait.changes)) {
+        collect(&why.cell, &why.changes, &mut roots);
+        for wait in &why.waits {
+            collect(&wait.cell, &wait.changes, &mut roots);
+        }
+    }
+    roots
+}

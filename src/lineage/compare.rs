@@ -1,0 +1,295 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::exec::{Difference, value_differences};
+use crate::record::{History, PastRun, RunFile};
+use crate::store::{ActionKey, Artifact, Store, StoreError};
+
+/// What differs between two runs.
+#[derive(Debug, Serialize)]
+pub struct RunDifference {
+    /// Values of the resolved manifests: axes, parameters, wiring.
+    pub manifest: Vec<Difference>,
+    /// Program, host, repository, numeric platform: name, before, after.
+    pub environment: Vec<(String, Option<String>, Option<String>)>,
+    /// Cells whose action or artifacts differ, by name.
+    pub cells: BTreeMap<String, CellDifference>,
+    /// How many cells both had with the same artifacts.
+    pub same: usize,
+}
+
+/// What differs of a cell between two runs.
+#[derive(Debug, Serialize)]
+#[serde(tag = "change", rename_all = "kebab-case")]
+pub enum CellDifference {
+    /// Only the first run had it.
+    Removed,
+    /// Only the second run had it.
+    Added,
+    /// Another action gave the same artifacts.
+    Action {
+        /// Before.
+        old: ActionKey,
+        /// After.
+        new: ActionKey,
+    },
+    /// It gave something else.
+    Artifacts {
+        /// Before.
+        old: ActionKey,
+        /// After.
+        new: ActionKey,
+        /// What differs in its action; nothing where only what it took or gave does.
+        differences: Vec<Difference>,
+        /// Outputs with other values: before, after.
+        outputs: Vec<(Artifact, Artifact)>,
+    },
+    /// What it gave is not known any more in one of the runs.
+    Unknown {
+        /// Before.
+        old: ActionKey,
+        /// After.
+        new: ActionKey,
+    },
+}
+
+impl RunDifference {
+    /// Compares two runs of a store.
+    pub fn of(store: &Store, history: &History, old: &PastRun, new: &PastRun) -> Result<Self, StoreError> {
+        let resolved = |run: &PastRun| run.head.as_ref().map(|head| folded(&head.resolved));
+        let manifest = match (resolved(old), resolved(new)) {
+            (Some(old), Some(new)) => value_differences(&old, &new),
+            _ => Vec::new(),
+        };
+        let cells = |run: &PastRun| -> BTreeMap<String, ActionKey> {
+            run.cells().map(|(cell, key)| (cell.to_owned(), key)).collect()
+        };
+        let (before, after) = (cells(old), cells(new));
+        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        let mut difference = Self {
+            manifest,
+            environment: environment(old, new),
+            cells: BTreeMap::new(),
+            same: 0,
+        };
+        for name in names {
+            let found = match (before.get(name), after.get(name)) {
+                (Some(_), None) => CellDifference::Removed,
+                (None, Some(_)) => CellDifference::Added,
+                (Some(old_key), Some(new_key)) => {
+                    let outputs = (
+                        outputs(store, history, old, old_key)?,
+                        outputs(store, history, new, new_key)?,
+                    );
+                    let Some(found) = compare(store, history, *old_key, *new_key, outputs)? else {
+                        difference.same += 1;
+                        continue;
+                    };
+                    found
+                }
+                (None, None) => continue,
+            };
+            difference.cells.insert(name.clone(), found);
+        }
+        Ok(difference)
+    }
+}
+
+/// A resolved manifest with the overrides that hold everywhere, as the command line and profiles make them, folded into
+/// the parameters that they replace.
+fn folded(resolved: &Value) -> Value {
+    let mut resolved = resolved.clone();
+    let stages = resolved.get_mut("stages").and_then(Value::as_object_mut);
+    for stage in stages.into_iter().flat_map(|stages| stages.values_mut()) {
+        let Some(overrides) = stage.get("override").and_then(Value::as_array).cloned() else {
+            continue;
+        };
+        let (everywhere, rest): (Vec<Value>, Vec<Value>) = overrides.into_iter().partition(|found| {
+            found
+                .get("where")
+                .and_then(Value::as_object)
+                .is_some_and(serde_json::Map::is_empty)
+        });
+        for found in everywhere {
+            if let Some(params) = found.get("params") {
+                lay(&mut stage["params"], params);
+            }
+        }
+        match stage.as_object_mut() {
+            Some(stage) if rest.is_empty() => {
+                stage.remove("override");
+            }
+            _ => stage["override"] = Value::Array(rest),
+        }
+    }
+    resolved
+}
+
+/// Lays a value over another: tables key by key.
+fn lay(base: &mut Value, over: &Value) {
+    let Value::Object(over) = over else {
+        base.clone_from(over);
+        return;
+    };
+    if !base.is_object() {
+        *base = Value::Object(serde_json::Map::new());
+    }
+    for (name, value) in over {
+        lay(&mut base[name.as_str()], value);
+    }
+}
+
+fn compare(
+    store: &Store,
+    history: &History,
+    old: ActionKey,
+    new: ActionKey,
+    outputs: (Option<Vec<Artifact>>, Option<Vec<Artifact>>),
+) -> Result<Option<CellDifference>, StoreError> {
+    let (Some(before), Some(after)) = outputs else {
+        return Ok((old != new).then_some(CellDifference::Unknown { old, new }));
+    };
+    let differing: Vec<(Artifact, Artifact)> = before
+        .into_iter()
+        .filter_map(|before| {
+            let after = after.iter().find(|after| after.port == before.port)?;
+            (after.content != before.content).then(|| (before, after.clone()))
+        })
+        .collect();
+    if differing.is_empty() {
+        return Ok((old != new).then_some(CellDifference::Action { old, new }));
+    }
+    let differences = match (action(store, history, &old)?, action(store, history, &new)?) {
+        (Some(old), Some(new)) => crate::exec::differences(&old, &new),
+        _ => Vec::new(),
+    };
+    Ok(Some(CellDifference::Artifacts {
+        old,
+        new,
+        differences,
+        outputs: differing,
+    }))
+}
+
+fn action(
+    store: &Store,
+    history: &History,
+    key: &ActionKey,
+) -> Result<Option<crate::store::Action>, StoreError> {
+    let recorded = history
+        .executions(key)
+        .find_map(|(_, executed)| executed.action.clone());
+    match recorded {
+        Some(action) => Ok(Some(action)),
+        None => super::earlier::action_of_result(store, key),
+    }
+}
+
+/// What an action gave in a run: what that run recorded, or another, or the store has.
+fn outputs(
+    store: &Store,
+    history: &History,
+    run: &PastRun,
+    key: &ActionKey,
+) -> Result<Option<Vec<Artifact>>, StoreError> {
+    let own = run.executed.iter().find(|executed| executed.key == *key);
+    let any = own.or_else(|| history.executions(key).next().map(|(_, executed)| executed));
+    if let Some(executed) = any {
+        return Ok(Some(executed.outputs.clone()));
+    }
+    match store.result(key) {
+        Ok(result) => Ok(result.map(|result| result.outputs)),
+        Err(StoreError::Malformed { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn environment(old: &PastRun, new: &PastRun) -> Vec<(String, Option<String>, Option<String>)> {
+    let (before, after) = (described(old), described(new));
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let differing = names
+        .into_iter()
+        .filter(|name| before.get(*name) != after.get(*name));
+    differing
+        .map(|name| (name.clone(), before.get(name).cloned(), after.get(name).cloned()))
+        .collect()
+}
+
+/// A run's environment by name.
+fn described(run: &PastRun) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    if let Some(RunFile {
+        manifest,
+        command,
+        program,
+        host,
+        git,
+        ..
+    }) = &run.head
+    {
+        // The program may have been called by another path.
+        let arguments = command.iter().skip(1).cloned().collect::<Vec<_>>().join(" ");
+        for (name, value) in [
+            ("arguments", arguments),
+            ("host", host.name.clone()),
+            ("host architecture", host.architecture.clone()),
+            ("host cores", host.cores.to_string()),
+            ("host memory (MiB)", host.memory.to_string()),
+            ("host system", host.system.clone()),
+            ("manifest", manifest.to_string()),
+            ("program build", program.build.clone()),
+            ("program version", program.version.clone()),
+        ] {
+            found.insert(name.to_owned(), value);
+        }
+        if let Some(git) = git {
+            found.insert("git".to_owned(), git.to_string());
+        }
+    }
+    for executed in &run.executed {
+        for (name, value) in &executed.platform {
+            found.insert(format!("platform {name}"), value.clone());
+        }
+    }
+    found
+}
+
+/// A value, or that there is none.
+pub fn shown(value: Option<&Value>) -> String {
+    value.map_or_else(|| "none".to_owned(), ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_holds_everywhere_is_shown_as_a_parameter() {
+        let resolved = json!({ "stages": {
+            "plain": { "kind": "noop" },
+            "set": {
+                "params": { "value": 1, "deep": { "a": 1, "b": 2 } },
+                "override": [
+                    { "where": { "a": 1 }, "params": { "value": 5 } },
+                    { "where": {}, "params": { "value": 2, "deep": { "a": 3 } } },
+                ],
+            },
+            "new": { "override": [{ "where": {}, "params": { "value": 2 } }] },
+        } });
+        assert_eq!(
+            folded(&resolved),
+            json!({ "stages": {
+                "plain": { "kind": "noop" },
+                "set": {
+                    "params": { "value": 2, "deep": { "a": 3, "b": 2 } },
+                    "override": [{ "where": { "a": 1 }, "params": { "value": 5 } }],
+                },
+                "new": { "params": { "value": 2 } },
+            } })
+        );
+    }
+}

@@ -1,0 +1,164 @@
+use std::io::{ErrorKind, Read};
+
+use camino::Utf8Path;
+use provenir_api::{Digest, FigureIdentity};
+
+use super::graph::Graph;
+use super::why::Explainer;
+use crate::exec::{Standing, Survey, differences};
+use crate::plan::{CellIndex, Plan};
+use crate::store::{ActionKey, Store, StoreError};
+
+/// Longest file that is looked into for what it says of itself.
+const LONGEST: u64 = 256 << 20;
+
+/// What a file says, and what a store says of it.
+#[derive(Clone, Debug)]
+pub struct FileOrigin {
+    /// BLAKE3 of its bytes.
+    pub object: Digest,
+    /// What it says of itself; absent where it says nothing.
+    pub identity: Option<FigureIdentity>,
+    /// Whether it was changed since it was made; absent where neither it nor the store can tell.
+    pub altered: Option<bool>,
+    /// The action that made it, where it or the store tells.
+    pub key: Option<ActionKey>,
+}
+
+impl FileOrigin {
+    /// Looks at a file.
+    pub fn of(path: &Utf8Path, store: &Store, graph: &Graph) -> Result<Self, StoreError> {
+        let failed = || StoreError::io("cannot read the file");
+        let mut bytes = Vec::new();
+        fs_err::File::open(path)
+            .map_err(failed())?
+            .take(LONGEST + 1)
+            .read_to_end(&mut bytes)
+            .map_err(failed())?;
+        if bytes.len() as u64 > LONGEST {
+            let error = std::io::Error::new(
+                ErrorKind::FileTooLarge,
+                format!("`{path}` holds more than {LONGEST} bytes"),
+            );
+            return Err(failed()(error));
+        }
+        let object = Digest::of(&bytes);
+        let identity = FigureIdentity::read(&bytes);
+        let publication = store.publication(path)?;
+        let makers = graph.makers(&object);
+        let told = identity
+            .as_ref()
+            .and_then(|identity| identity.action_key.parse::<ActionKey>().ok());
+        let published = publication.as_ref().map(|publication| publication.key);
+        let altered = match (&identity, &publication) {
+            _ if !makers.is_empty() => Some(false),
+            (Some(_), _) => Some(!FigureIdentity::is_unaltered(&bytes)),
+            (None, Some(publication)) => Some(publication.object != object),
+            (None, None) => None,
+        };
+        // The bytes themselves come first: two copies may have been swapped. Of several actions that gave the same bytes,
+        // the one that it was published for.
+        let by_bytes = makers
+            .iter()
+            .find(|key| Some(**key) == published)
+            .or_else(|| makers.first());
+        Ok(Self {
+            object,
+            key: told.or_else(|| by_bytes.copied()).or(published),
+            identity,
+            altered,
+        })
+    }
+}
+
+/// Whether a file is what a manifest would make today.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// It is.
+    Current {
+        /// The cell.
+        cell: String,
+    },
+    /// It is not.
+    Stale {
+        /// The cell.
+        cell: String,
+        /// What differs, in phrases.
+        differences: Vec<String>,
+        /// Whether the newer result is there, and only the copy is old.
+        computed: bool,
+    },
+    /// It depends on cells that have to run first.
+    Unknown {
+        /// The cell.
+        cell: String,
+        /// One of those.
+        producer: String,
+    },
+    /// No cell of the manifest makes it.
+    NotThere,
+}
+
+impl Freshness {
+    /// Compares a file's action with a plan. `path` is where the file is, absolute.
+    pub fn of(
+        path: &Utf8Path,
+        key: &ActionKey,
+        graph: &Graph,
+        plan: &Plan,
+        store: &Store,
+    ) -> Result<Self, StoreError> {
+        let survey = Survey::take(plan, store, &std::collections::BTreeSet::new())?;
+        let same = survey.standings.iter().position(|standing| match standing {
+            Standing::Cached(result) => result.key() == *key,
+            Standing::Due { key: due, .. } => due == key,
+            Standing::Unknown { .. } => false,
+        });
+        if let Some(cell) = same {
+            return Ok(Self::Current {
+                cell: plan.name(cell),
+            });
+        }
+        let Some(cell) = counterpart(path, key, graph, plan) else {
+            return Ok(Self::NotThere);
+        };
+        let name = plan.name(cell);
+        if let Standing::Unknown { producer } = &survey.standings[cell] {
+            return Ok(Self::Unknown {
+                cell: name,
+                producer: plan.name(*producer),
+            });
+        }
+        let mut told: Vec<String> = match graph.action(key) {
+            Some(old) => differences(old, &survey.action(cell)?)
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+            None => Vec::new(),
+        };
+        if told.is_empty() {
+            told.extend(Explainer::new(plan, store, &survey).brief(cell)?);
+        }
+        Ok(Self::Stale {
+            cell: name,
+            differences: told,
+            computed: matches!(survey.standings[cell], Standing::Cached(_)),
+        })
+    }
+}
+
+/// The cell that makes what a file was: the one that publishes there, or the one of the name that its action had.
+fn counterpart(path: &Utf8Path, key: &ActionKey, graph: &Graph, plan: &Plan) -> Option<CellIndex> {
+    let publishes = |cell: CellIndex| {
+        plan.cells[cell]
+            .publish
+            .iter()
+            .any(|publish| plan.folder.join(&publish.path) == path)
+    };
+    let named = |cell: CellIndex| graph.history().cell(key) == Some(plan.name(cell).as_str());
+    let mut cells = 0..plan.cells.len();
+    cells
+        .clone()
+        .find(|cell| publishes(*cell))
+        .or_else(|| cells.find(|cell| named(*cell)))
+}

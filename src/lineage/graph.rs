@@ -1,0 +1,310 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::Utf8PathBuf;
+use jiff::Timestamp;
+use provenir_api::{Digest, Label};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::reason::Second;
+use crate::audit;
+use crate::record::{Executed, Git, History, PastRun, RunId};
+use crate::store::{Action, ActionKey, Artifact, Catalogue, Publication, Store, StoreError};
+
+/// Every action that a store knows of, by its results and by its records, and what each was made from.
+pub struct Graph {
+    catalogue: Catalogue,
+    history: History,
+    publications: Vec<Publication>,
+    seconds: BTreeMap<ActionKey, Vec<Second>>,
+    audits: BTreeMap<ActionKey, Vec<audit::Record>>,
+    /// Actions whose results are gone and that records tell of.
+    recorded: BTreeMap<ActionKey, (Action, Vec<Artifact>)>,
+    /// Actions that gave an artifact of these values.
+    producers: BTreeMap<Digest, Vec<ActionKey>>,
+    /// Actions that took it.
+    consumers: BTreeMap<Digest, BTreeSet<ActionKey>>,
+}
+
+/// An action with where it stands in the lineage of another.
+#[derive(Clone, Debug, Serialize)]
+pub struct Node {
+    /// The action.
+    pub action: ActionKey,
+    /// The cell that it was last; absent where no record names one.
+    pub cell: Option<String>,
+    /// What it does.
+    pub kind: String,
+    /// Revisions of that.
+    pub revisions: BTreeMap<String, u32>,
+    /// Its canonical parameters.
+    pub parameters: Value,
+    /// Content of its source files, by the parameter that names them.
+    pub sources: BTreeMap<String, Digest>,
+    /// What it took.
+    pub inputs: Vec<Link>,
+    /// What it gave.
+    pub outputs: Vec<Artifact>,
+    /// Whether its result is in the store.
+    pub stored: bool,
+    /// How it was last computed, where that was recorded.
+    pub computed: Option<Computed>,
+    /// Copies of its outputs: path, output, and whether the copy is there.
+    pub published: Vec<Copy>,
+    /// Second, different results of it that are kept beside the one that counts.
+    pub seconds: Vec<Second>,
+    /// What audits said of it, the earliest first.
+    pub audits: Vec<audit::Record>,
+}
+
+/// An artifact on its way from one action to another.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Link {
+    /// The port that it arrives at.
+    pub port: String,
+    /// Values of gathered axes.
+    pub gathered: BTreeMap<String, Label>,
+    /// What the consumer knows it by.
+    pub source: String,
+    /// Digest of its values.
+    pub content: Digest,
+    /// The action that gave it; absent where nothing is known of it.
+    pub from: Option<ActionKey>,
+}
+
+/// A published copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Copy {
+    /// The copy, absolute.
+    pub path: Utf8PathBuf,
+    /// The output port.
+    pub port: String,
+    /// Whether it is there.
+    pub present: bool,
+}
+
+/// When, where and by what something was computed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Computed {
+    /// The run.
+    pub run: RunId,
+    /// When it began.
+    pub time: Timestamp,
+    /// How long it took.
+    pub seconds: f64,
+    /// The numeric platform.
+    pub platform: BTreeMap<String, String>,
+    /// The manifest, absolute.
+    pub manifest: Option<Utf8PathBuf>,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Version and build of the program.
+    pub build: Option<String>,
+    /// The host.
+    pub host: Option<String>,
+    /// The state of the repository that the manifest lay in.
+    pub git: Option<Git>,
+}
+
+impl Graph {
+    /// Reads a store.
+    pub fn read(store: &Store) -> Result<Self, StoreError> {
+        let catalogue = Catalogue::read(store.layout())?;
+        let history = History::read(store.layout())?;
+        let mut seconds = BTreeMap::new();
+        for diverged in &catalogue.divergences {
+            let key = diverged.result.key;
+            seconds.insert(key, Second::of(store, &key)?);
+        }
+        let mut audits: BTreeMap<ActionKey, Vec<audit::Record>> = BTreeMap::new();
+        for record in audit::verdicts(store.layout())? {
+            audits.entry(record.key).or_default().push(record);
+        }
+        let mut graph = Self {
+            seconds,
+            audits,
+            publications: store.publications()?,
+            producers: catalogue.producers(),
+            consumers: BTreeMap::new(),
+            recorded: BTreeMap::new(),
+            catalogue,
+            history,
+        };
+        for run in &graph.history.runs {
+            for executed in &run.executed {
+                if let Some(action) = &executed.action
+                    && !graph.catalogue.results.contains_key(&executed.key)
+                {
+                    graph
+                        .recorded
+                        .entry(executed.key)
+                        .or_insert_with(|| (action.clone(), executed.outputs.clone()));
+                }
+            }
+        }
+        for (key, (_, outputs)) in &graph.recorded {
+            for artifact in outputs {
+                graph.producers.entry(artifact.content).or_default().push(*key);
+            }
+        }
+        let stored = graph.catalogue.results.values();
+        let stored = stored.map(|stored| (stored.result.key, &stored.result.action));
+        let recorded = graph.recorded.iter().map(|(key, (action, _))| (*key, action));
+        for (key, action) in stored.chain(recorded) {
+            for input in &action.inputs {
+                graph.consumers.entry(input.content).or_default().insert(key);
+            }
+        }
+        Ok(graph)
+    }
+
+    /// The records that it was made of.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Whether anything is known of an action.
+    pub fn knows(&self, key: &ActionKey) -> bool {
+        self.facts(key).is_some()
+    }
+
+    /// The fields of an action's key, where they are known.
+    pub fn action(&self, key: &ActionKey) -> Option<&Action> {
+        self.facts(key).map(|(action, _)| action)
+    }
+
+    fn facts(&self, key: &ActionKey) -> Option<(&Action, &[Artifact])> {
+        match self.catalogue.results.get(key) {
+            Some(stored) => Some((&stored.result.action, &stored.result.outputs)),
+            None => self
+                .recorded
+                .get(key)
+                .map(|(action, outputs)| (action, outputs.as_slice())),
+        }
+    }
+
+    /// Every action of which something is known.
+    pub fn actions(&self) -> impl Iterator<Item = ActionKey> {
+        self.catalogue.results.keys().chain(self.recorded.keys()).copied()
+    }
+
+    /// The actions that gave an object.
+    pub fn makers(&self, object: &Digest) -> Vec<ActionKey> {
+        let gave = |key: &ActionKey| {
+            self.facts(key)
+                .is_some_and(|(_, outputs)| outputs.iter().any(|artifact| artifact.object == *object))
+        };
+        self.actions().filter(gave).collect()
+    }
+
+    /// What is known of an action.
+    pub fn node(&self, key: &ActionKey) -> Option<Node> {
+        let (action, outputs) = self.facts(key)?;
+        let execution = self.history.executions(key).next();
+        let run = execution.map(|(run, _)| run);
+        let inputs = action.inputs.iter().map(|input| Link {
+            port: input.port.clone(),
+            gathered: input.gathered.clone(),
+            source: input.source.clone(),
+            content: input.content,
+            from: self.producer(&input.content, run),
+        });
+        let copies = self.publications.iter().filter(|copy| copy.key == *key);
+        Some(Node {
+            action: *key,
+            cell: self.history.cell(key).map(str::to_owned),
+            kind: action.kind.clone(),
+            revisions: action.revisions.clone(),
+            parameters: action.parameters.clone(),
+            sources: action.sources.clone(),
+            inputs: inputs.collect(),
+            outputs: outputs.to_vec(),
+            stored: self.catalogue.results.contains_key(key),
+            computed: execution.map(|(run, executed)| Computed::of(run, executed)),
+            published: copies
+                .map(|copy| Copy {
+                    path: copy.path.clone(),
+                    port: copy.port.clone(),
+                    present: fs_err::symlink_metadata(&copy.path).is_ok(),
+                })
+                .collect(),
+            seconds: self.seconds.get(key).cloned().unwrap_or_default(),
+            audits: self.audits.get(key).cloned().unwrap_or_default(),
+        })
+    }
+
+    /// Which action gave an artifact: of several that gave the same, the one of the consumer's run.
+    fn producer(&self, content: &Digest, run: Option<&PastRun>) -> Option<ActionKey> {
+        let makers = self.producers.get(content)?;
+        if makers.len() > 1
+            && let Some(run) = run
+        {
+            let used: BTreeSet<ActionKey> = run.cells().map(|(_, key)| key).collect();
+            if let Some(key) = makers.iter().find(|key| used.contains(key)) {
+                return Some(*key);
+            }
+        }
+        makers.first().copied()
+    }
+
+    /// The actions that took something of an action's.
+    pub fn consumers(&self, key: &ActionKey) -> BTreeSet<ActionKey> {
+        let outputs = self.facts(key).map(|(_, outputs)| outputs).unwrap_or_default();
+        outputs
+            .iter()
+            .flat_map(|artifact| self.consumers.get(&artifact.content).into_iter().flatten())
+            .copied()
+            .collect()
+    }
+
+    /// An action with all that it was made from, directly or not, and all that was made from it: by key.
+    pub fn lineage(&self, focus: &ActionKey) -> BTreeMap<ActionKey, Node> {
+        let mut nodes = BTreeMap::new();
+        let mut open = vec![*focus];
+        while let Some(key) = open.pop() {
+            if !nodes.contains_key(&key)
+                && let Some(node) = self.node(&key)
+            {
+                open.extend(node.inputs.iter().filter_map(|link| link.from));
+                nodes.insert(key, node);
+            }
+        }
+        let mut seen = BTreeSet::new();
+        open.extend(self.consumers(focus));
+        while let Some(key) = open.pop() {
+            if seen.insert(key) {
+                open.extend(self.consumers(&key));
+                if let Some(node) = self.node(&key) {
+                    nodes.entry(key).or_insert(node);
+                }
+            }
+        }
+        nodes
+    }
+}
+
+impl Computed {
+    fn of(run: &PastRun, executed: &Executed) -> Self {
+        let head = run.head.as_ref();
+        Self {
+            run: run.stored.id.clone(),
+            time: executed.started,
+            seconds: executed.seconds,
+            platform: executed.platform.clone(),
+            manifest: head.map(|head| head.manifest.clone()),
+            command: head.map(|head| head.command.clone()).unwrap_or_default(),
+            build: head.map(|head| format!("{}, build {}", head.program.version, head.program.build)),
+            host: head.map(|head| head.host.name.clone()),
+            git: head.and_then(|head| head.git.clone()),
+        }
+    }
+}
+
+impl Node {
+    /// A name for people.
+    pub fn name(&self) -> String {
+        self.cell
+            .clone()
+            .unwrap_or_else(|| format!("action {}", self.action.short()))
+    }
+}

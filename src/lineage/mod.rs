@@ -1,0 +1,23 @@
+//! Where results come from, and why cells run.
+//!
+//! * `why`: what differs from the nearest earlier record of a cell, back to the root cause; `earlier` finds that record,
+//!   `reason` is what is told.
+//! * `graph`: what an artifact was made from, down to sources, and what was made from it, up to figures.
+//! * `compare`: what differs between two runs.
+//! * `figure`: which cell drew a file, and whether it would be drawn the same today.
+//!
+//! Invariant: everything said here follows from results and records. Nothing is guessed: where a record does not say how
+//! something came to be, that is said.
+
+mod compare;
+mod earlier;
+mod figure;
+mod graph;
+mod reason;
+mod why;
+
+pub use compare::{CellDifference, RunDifference, shown};
+pub use figure::{FileOrigin, Freshness};
+pub use graph::{Computed, Copy, Graph, Link, Node};
+pub use reason::{Change, Moment, Reason, Second, Upstream, Why};
+pub use why::Explainer;

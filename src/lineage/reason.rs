@@ -1,0 +1,191 @@
+//! Reasons, as they are told.
+
+use std::collections::BTreeMap;
+
+use camino::Utf8PathBuf;
+use jiff::Timestamp;
+use provenir_api::Digest;
+use serde::Serialize;
+
+use super::earlier::Use;
+use crate::exec::Difference;
+use crate::record::{Executed, PastRun, RunId};
+use crate::store::{ActionKey, Store, StoreError};
+
+/// A second, different result of an action that is kept beside the first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Second {
+    /// The first output port at which it differs.
+    pub port: String,
+    /// The numeric platform that it was computed on.
+    pub platform: BTreeMap<String, String>,
+}
+
+impl Second {
+    /// The second results of an action that the store keeps.
+    pub(super) fn of(store: &Store, key: &ActionKey) -> Result<Vec<Self>, StoreError> {
+        let kept = store.divergences(key)?;
+        let first = if kept.is_empty() { None } else { store.result(key)? };
+        let Some(first) = first else {
+            return Ok(Vec::new());
+        };
+        let seconds = kept.into_iter().filter_map(|second| {
+            let port = first.first_difference(&second)?.to_owned();
+            Some(Self {
+                port,
+                platform: second.platform,
+            })
+        });
+        Ok(seconds.collect())
+    }
+}
+
+/// Why a cell runs, or ran.
+#[derive(Clone, Debug, Serialize)]
+pub struct Why {
+    /// The cell.
+    pub cell: String,
+    /// Its action; absent while it depends on what has to run first.
+    pub key: Option<ActionKey>,
+    /// Whether its result is there, so that it does not run; the reason is that of then.
+    pub up_to_date: bool,
+    /// The reason.
+    pub reason: Reason,
+    /// When it was computed, where it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub computed: Option<Moment>,
+    /// What it is compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Moment>,
+    /// What differs from that.
+    pub changes: Vec<Change>,
+    /// Second, different results of it that are kept beside the one that counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub seconds: Vec<Second>,
+    /// The cells that run first, where it depends on what they give.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<Why>,
+}
+
+/// The kind of reason for which a cell runs, or ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// It does not run: its result is there, and no recorded run says how that came to be.
+    UpToDate,
+    /// Fields of its key differ from those of an earlier run.
+    Changed,
+    /// No run had it before.
+    NeverRun,
+    /// No run had it before; what it is compared with is another cell of its kind.
+    New,
+    /// A person wants it.
+    Forced,
+    /// An earlier run had the same; its result is not in the store any more.
+    ResultGone,
+    /// Its result cannot be read.
+    Unreadable,
+    /// An object of its result is not in the store any more.
+    Missing(Digest),
+    /// An object of its result is damaged.
+    Damaged(Digest),
+    /// It ran although an earlier run had the same: it was forced, or something of its result had been lost.
+    Repeated,
+    /// It differs from an earlier run, of which no record says what it was.
+    Unrecorded,
+    /// It depends on what other cells give, which have to run first.
+    Waits,
+}
+
+/// A run in which a cell was something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Moment {
+    /// The run.
+    pub run: RunId,
+    /// When it began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<Timestamp>,
+    /// The manifest, absolute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<Utf8PathBuf>,
+    /// What the cell was called there.
+    pub cell: String,
+    /// What action it was.
+    pub key: ActionKey,
+}
+
+/// A field that differs, and what that comes from.
+#[derive(Clone, Debug, Serialize)]
+pub struct Change {
+    /// What differs.
+    #[serde(flatten)]
+    pub difference: Difference,
+    /// For artifacts at a port: how those that changed came to be.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub upstream: Vec<Upstream>,
+    /// How many more artifacts changed there.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more: usize,
+}
+
+/// How an artifact came to be another than before.
+#[derive(Clone, Debug, Serialize)]
+pub struct Upstream {
+    /// The cell that gives it; absent where no record says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cell: Option<String>,
+    /// Content before.
+    pub old: Digest,
+    /// Content now.
+    pub new: Digest,
+    /// What differs in the action that gave it. None where no record says what it was before, or where the same action
+    /// gave something else.
+    pub changes: Vec<Change>,
+    /// Whether the same action gave both.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub diverged: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl Why {
+    pub(super) fn bare(cell: String, key: Option<ActionKey>, reason: Reason) -> Self {
+        Self {
+            cell,
+            key,
+            up_to_date: false,
+            reason,
+            computed: None,
+            since: None,
+            changes: Vec::new(),
+            seconds: Vec::new(),
+            waits: Vec::new(),
+        }
+    }
+}
+
+impl Moment {
+    pub(super) fn of(found: Use<'_>) -> Self {
+        Self {
+            run: found.run.stored.id.clone(),
+            time: found.run.started(),
+            manifest: found.run.manifest().map(ToOwned::to_owned),
+            cell: found.cell.to_owned(),
+            key: found.key,
+        }
+    }
+
+    pub(super) fn at(run: &PastRun, executed: &Executed) -> Self {
+        Self {
+            time: Some(executed.started),
+            ..Self::of(Use {
+                run,
+                cell: &executed.cell,
+                key: executed.key,
+            })
+        }
+    }
+}

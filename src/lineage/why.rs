@@ -1,0 +1,318 @@
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use provenir_api::Digest;
+
+use super::earlier::{Past, Use, action_of_result};
+use super::reason::{Change, Moment, Reason, Second, Upstream, Why};
+use crate::exec::{Difference, Due, Standing, Survey, changed_inputs, differences};
+use crate::plan::{CellIndex, Plan};
+use crate::record::History;
+use crate::store::{Action, ActionInput, ActionKey, MissReason, Store, StoreError};
+
+/// So many differences are told in the short form.
+const BRIEF: usize = 3;
+/// So many changed artifacts of a port are followed upstream; the others are counted.
+const FOLLOWED: usize = 4;
+/// So far upstream changes are followed.
+const DEEPEST: usize = 64;
+
+/// Says why cells of a plan run.
+pub struct Explainer<'a> {
+    plan: &'a Plan,
+    store: &'a Store,
+    survey: &'a Survey<'a>,
+    past: OnceCell<Past>,
+}
+
+impl<'a> Explainer<'a> {
+    /// For a plan and where its cells stand. Records are read when they are first needed.
+    pub fn new(plan: &'a Plan, store: &'a Store, survey: &'a Survey<'a>) -> Self {
+        Self {
+            plan,
+            store,
+            survey,
+            past: OnceCell::new(),
+        }
+    }
+
+    fn past(&self) -> Result<&Past, StoreError> {
+        if let Some(past) = self.past.get() {
+            return Ok(past);
+        }
+        let past = Past::new(History::read(self.store.layout())?);
+        Ok(self.past.get_or_init(|| past))
+    }
+
+    /// The records of a store.
+    pub fn history(&self) -> Result<&History, StoreError> {
+        self.past().map(|past| &past.history)
+    }
+
+    /// Why a cell that has to be executed is, in a phrase; `None` where it has not, or where that is not known yet.
+    pub fn brief(&self, cell: CellIndex) -> Result<Option<String>, StoreError> {
+        let Standing::Due { key, reason } = &self.survey.standings[cell] else {
+            return Ok(None);
+        };
+        let told = match due(reason) {
+            Some(Reason::Forced) => "forced".to_owned(),
+            Some(Reason::Missing(object)) => {
+                format!("its artifact {} is missing from the store", object.short())
+            }
+            Some(Reason::Damaged(object)) => format!("its artifact {} is damaged", object.short()),
+            Some(_) => "its result in the store cannot be read".to_owned(),
+            None => self.brief_change(cell, *key)?,
+        };
+        Ok(Some(told))
+    }
+
+    fn brief_change(&self, cell: CellIndex, key: ActionKey) -> Result<String, StoreError> {
+        let name = self.plan.name(cell);
+        let remembered = self.store.last_action(self.plan.manifest.as_str(), &name);
+        let last = match remembered {
+            Some(last) => Some(last),
+            // The index may have been lost; the records were not.
+            None => self
+                .past()?
+                .uses(&self.plan.manifest, &name, None)
+                .first()
+                .map(|found| found.key),
+        };
+        let Some(last) = last else {
+            return Ok("never run".to_owned());
+        };
+        if last == key {
+            return Ok("its result is missing from the store".to_owned());
+        }
+        let old = match action_of_result(self.store, &last)? {
+            Some(old) => Some(old),
+            None => self.past()?.action(self.store, &last)?,
+        };
+        let Some(old) = old else {
+            return Ok("changed since it last ran, of which no record says what it was".to_owned());
+        };
+        let found = differences(&old, &self.survey.action(cell)?);
+        let mut told: Vec<String> = found.iter().take(BRIEF).map(ToString::to_string).collect();
+        if found.len() > BRIEF {
+            told.push(format!("{} more", found.len() - BRIEF));
+        }
+        Ok(told.join("; "))
+    }
+
+    /// Why a cell runs, or, where its result is there, why it ran when it was computed.
+    pub fn explain(&self, cell: CellIndex) -> Result<Why, StoreError> {
+        match &self.survey.standings[cell] {
+            Standing::Cached(result) => self.computed(cell, result.key()),
+            Standing::Due { key, reason } => self.due(cell, *key, reason),
+            Standing::Unknown { .. } => self.waiting(cell),
+        }
+    }
+
+    fn due(&self, cell: CellIndex, key: ActionKey, reason: &Due) -> Result<Why, StoreError> {
+        let name = self.plan.name(cell);
+        let past = self.past()?;
+        if let Some(reason) = due(reason) {
+            let computed = past.history.executions(&key).next();
+            return Ok(Why {
+                computed: computed.map(|(run, executed)| Moment::at(run, executed)),
+                ..Why::bare(name, Some(key), reason)
+            });
+        }
+        let new = self.survey.action(cell)?;
+        let earlier = past.uses(&self.plan.manifest, &name, None);
+        self.since(name, key, &new, earlier.first().copied())
+    }
+
+    /// Compares with an earlier use of the cell, or with the nearest action of the kind.
+    fn since(
+        &self,
+        name: String,
+        key: ActionKey,
+        new: &Action,
+        earlier: Option<Use<'_>>,
+    ) -> Result<Why, StoreError> {
+        let past = self.past()?;
+        if let Some(found) = earlier {
+            let since = Some(Moment::of(found));
+            if found.key == key {
+                return Ok(Why {
+                    since,
+                    ..Why::bare(name, Some(key), Reason::ResultGone)
+                });
+            }
+            return Ok(match past.action(self.store, &found.key)? {
+                None => Why {
+                    since,
+                    ..Why::bare(name, Some(key), Reason::Unrecorded)
+                },
+                Some(old) => Why {
+                    since,
+                    changes: self.changes(&old, new, 0, &mut BTreeSet::new())?,
+                    ..Why::bare(name, Some(key), Reason::Changed)
+                },
+            });
+        }
+        Ok(match past.nearest(new) {
+            None => Why::bare(name, Some(key), Reason::NeverRun),
+            Some((found, old)) => Why {
+                since: Some(Moment::of(found)),
+                changes: self.changes(&old, new, 0, &mut BTreeSet::new())?,
+                ..Why::bare(name, Some(key), Reason::New)
+            },
+        })
+    }
+
+    /// Why a cell whose result is there was executed.
+    fn computed(&self, cell: CellIndex, key: ActionKey) -> Result<Why, StoreError> {
+        let name = self.plan.name(cell);
+        let past = self.past()?;
+        let Some((run, executed)) = past.history.executions(&key).next() else {
+            return Ok(Why {
+                up_to_date: true,
+                seconds: Second::of(self.store, &key)?,
+                ..Why::bare(name, Some(key), Reason::UpToDate)
+            });
+        };
+        let computed = Some(Moment::at(run, executed));
+        let manifest = run.manifest().unwrap_or(&self.plan.manifest);
+        let earlier = past.uses(manifest, &executed.cell, Some(run));
+        let mut why = match past.action(self.store, &key)? {
+            None => Why::bare(name, Some(key), Reason::Unrecorded),
+            Some(new) => self.since(name, key, &new, earlier.first().copied())?,
+        };
+        why.computed = computed;
+        why.up_to_date = true;
+        why.seconds = Second::of(self.store, &key)?;
+        match why.reason {
+            Reason::ResultGone => why.reason = Reason::Repeated,
+            // The nearest of the kind may be a later one, or this one: it explains nothing of then.
+            Reason::New => {
+                why.reason = Reason::NeverRun;
+                why.since = None;
+                why.changes.clear();
+            }
+            _ => {}
+        }
+        Ok(why)
+    }
+
+    /// A cell whose key is not known yet: what of it differs already, and why the cells run that it waits for.
+    fn waiting(&self, cell: CellIndex) -> Result<Why, StoreError> {
+        let name = self.plan.name(cell);
+        let past = self.past()?;
+        let mut why = Why::bare(name.clone(), None, Reason::Waits);
+        if let Some(found) = past.uses(&self.plan.manifest, &name, None).first()
+            && let Some(mut old) = past.action(self.store, &found.key)?
+        {
+            let new = self.survey.known(cell)?;
+            let places: BTreeSet<_> = new.inputs.iter().map(place).collect();
+            old.inputs.retain(|input| places.contains(&place(input)));
+            why.since = Some(Moment::of(*found));
+            why.changes = self.changes(&old, &new, 0, &mut BTreeSet::new())?;
+        }
+        for root in self.roots(cell) {
+            if let Standing::Due { key, reason } = &self.survey.standings[root] {
+                why.waits.push(self.due(root, *key, reason)?);
+            }
+        }
+        Ok(why)
+    }
+
+    /// The cells upstream of one whose keys are known and that have to run, in the plan's order.
+    fn roots(&self, cell: CellIndex) -> BTreeSet<CellIndex> {
+        let mut roots = BTreeSet::new();
+        let mut seen = BTreeSet::new();
+        let mut open = vec![cell];
+        while let Some(cell) = open.pop() {
+            if !seen.insert(cell) {
+                continue;
+            }
+            match &self.survey.standings[cell] {
+                Standing::Cached(_) => {}
+                Standing::Due { .. } => {
+                    roots.insert(cell);
+                }
+                Standing::Unknown { .. } => {
+                    open.extend(self.plan.cells[cell].inputs.iter().map(|input| input.producer));
+                }
+            }
+        }
+        roots
+    }
+
+    /// What differs between two actions, and where changed artifacts come from.
+    fn changes(
+        &self,
+        old: &Action,
+        new: &Action,
+        depth: usize,
+        seen: &mut BTreeSet<(Digest, Digest)>,
+    ) -> Result<Vec<Change>, StoreError> {
+        let mut changes = Vec::new();
+        for difference in differences(old, new) {
+            let mut upstream = Vec::new();
+            let mut more = 0;
+            if let Difference::Input { port, .. } = &difference
+                && depth < DEEPEST
+            {
+                for (old, new) in changed_inputs(old, new, port) {
+                    if upstream.len() == FOLLOWED {
+                        more += 1;
+                    } else if seen.insert((old, new)) {
+                        upstream.push(self.upstream(old, new, depth + 1, seen)?);
+                    }
+                }
+            }
+            changes.push(Change {
+                difference,
+                upstream,
+                more,
+            });
+        }
+        Ok(changes)
+    }
+
+    fn upstream(
+        &self,
+        old: Digest,
+        new: Digest,
+        depth: usize,
+        seen: &mut BTreeSet<(Digest, Digest)>,
+    ) -> Result<Upstream, StoreError> {
+        let past = self.past()?;
+        let (before, now) = (past.maker(&old), past.maker(&new));
+        let mut upstream = Upstream {
+            cell: now.or(before).map(|(_, executed)| executed.cell.clone()),
+            old,
+            new,
+            changes: Vec::new(),
+            diverged: false,
+        };
+        if let (Some((_, before)), Some((_, now))) = (before, now) {
+            upstream.diverged = before.key == now.key;
+            let actions = (
+                past.action(self.store, &before.key)?,
+                past.action(self.store, &now.key)?,
+            );
+            if let (Some(old), Some(new)) = actions {
+                upstream.changes = self.changes(&old, &new, depth, seen)?;
+            }
+        }
+        Ok(upstream)
+    }
+}
+
+/// The reason that the survey itself has; `None` where the key is another than before.
+fn due(reason: &Due) -> Option<Reason> {
+    Some(match reason {
+        Due::Forced => Reason::Forced,
+        Due::Miss(MissReason::Missing(object)) => Reason::Missing(*object),
+        Due::Miss(MissReason::Damaged(object)) => Reason::Damaged(*object),
+        Due::Miss(MissReason::Unreadable) => Reason::Unreadable,
+        Due::Miss(MissReason::NoResult) => return None,
+    })
+}
+
+fn place(input: &ActionInput) -> (String, BTreeMap<String, provenir_api::Label>, String) {
+    (input.port.clone(), input.gathered.clone(), input.source.clone())
+}

@@ -1,0 +1,146 @@
+//! What the records of a store's runs say of actions, all together.
+
+use std::collections::BTreeMap;
+
+use camino::Utf8Path;
+use jiff::Timestamp;
+use rayon::prelude::*;
+
+use super::Annotation;
+use super::model::{Executed, OutcomeFile, Record, RunFile};
+use super::read::{RunStore, StoredRun};
+use crate::store::{ActionKey, Layout, StoreError};
+
+/// The runs of a store with their records, the latest first.
+#[derive(Default)]
+pub struct History {
+    /// The runs.
+    pub runs: Vec<PastRun>,
+    /// Where each action was executed: positions in `runs` and in their `executed`, the latest first.
+    executed: BTreeMap<ActionKey, Vec<(usize, usize)>>,
+    /// The latest run that had each action, executed or reused, and the cell that it was there.
+    used: BTreeMap<ActionKey, (usize, String)>,
+}
+
+/// A run that was recorded, or is being recorded.
+pub struct PastRun {
+    /// The run.
+    pub stored: StoredRun,
+    /// What was asked for; `None` where it was killed before that was written, or has only just begun.
+    pub head: Option<RunFile>,
+    /// How it ended; `None` while it runs, and where it was killed.
+    pub outcome: Option<OutcomeFile>,
+    /// Cells that it executed, in the order in which they were finished.
+    pub executed: Vec<Executed>,
+    /// Cells that it found in the store.
+    pub reused: Vec<(String, ActionKey)>,
+    /// Cells that failed.
+    pub failed: Vec<(String, ActionKey)>,
+    /// What a person added to it.
+    pub annotation: Annotation,
+}
+
+impl PastRun {
+    fn read(stored: StoredRun) -> Result<Self, StoreError> {
+        let mut run = Self {
+            head: stored.head()?,
+            outcome: stored.outcome()?,
+            annotation: stored.annotation()?,
+            executed: Vec::new(),
+            reused: Vec::new(),
+            failed: Vec::new(),
+            stored,
+        };
+        for record in run.stored.records()? {
+            match record {
+                Record::Executed(executed) => run.executed.push(*executed),
+                Record::Failed { cell, key, .. } => run.failed.push((cell, key)),
+                Record::Reused { cells } => run.reused.extend(cells),
+            }
+        }
+        Ok(run)
+    }
+
+    /// Every cell that it has a result of, with its action: what it executed comes last.
+    pub fn cells(&self) -> impl Iterator<Item = (&str, ActionKey)> {
+        let reused = self.reused.iter().map(|(cell, key)| (cell.as_str(), *key));
+        let executed = self.executed.iter().map(|done| (done.cell.as_str(), done.key));
+        reused.chain(executed)
+    }
+
+    /// The manifest that it was asked to run, absolute.
+    pub fn manifest(&self) -> Option<&Utf8Path> {
+        self.head.as_ref().map(|head| head.manifest.as_path())
+    }
+
+    /// When it began, where that is known.
+    pub fn started(&self) -> Option<Timestamp> {
+        self.head.as_ref().map(|head| head.started)
+    }
+}
+
+impl History {
+    /// Reads every run.
+    pub fn read(layout: &Layout) -> Result<Self, StoreError> {
+        Self::of(RunStore::new(layout).runs()?)
+    }
+
+    /// Reads the runs of one manifest.
+    pub fn of_manifest(layout: &Layout, manifest: &Utf8Path) -> Result<Self, StoreError> {
+        let runs = RunStore::new(layout).runs()?;
+        let heads: Vec<Result<Option<StoredRun>, StoreError>> = runs
+            .into_par_iter()
+            .map(|run| {
+                let is_meant = run.head()?.is_some_and(|head| head.manifest == manifest);
+                Ok(is_meant.then_some(run))
+            })
+            .collect();
+        let runs = heads.into_iter().filter_map(Result::transpose);
+        Self::of(runs.collect::<Result<_, _>>()?)
+    }
+
+    fn of(runs: Vec<StoredRun>) -> Result<Self, StoreError> {
+        let runs: Vec<Result<PastRun, StoreError>> = runs.into_par_iter().map(PastRun::read).collect();
+        let runs: Vec<PastRun> = runs.into_iter().collect::<Result<_, _>>()?;
+        let mut executed: BTreeMap<ActionKey, Vec<(usize, usize)>> = BTreeMap::new();
+        let mut used = BTreeMap::new();
+        for (position, run) in runs.iter().enumerate() {
+            for (index, done) in run.executed.iter().enumerate().rev() {
+                executed.entry(done.key).or_default().push((position, index));
+            }
+            for (cell, key) in run.cells() {
+                used.entry(key).or_insert_with(|| (position, cell.to_owned()));
+            }
+        }
+        Ok(Self { runs, executed, used })
+    }
+
+    /// Every execution of an action, the latest first.
+    pub fn executions(&self, key: &ActionKey) -> impl Iterator<Item = (&PastRun, &Executed)> {
+        let found = self.executed.get(key).into_iter().flatten();
+        found.map(|(run, index)| (&self.runs[*run], &self.runs[*run].executed[*index]))
+    }
+
+    /// The latest run that had an action's result, executed or reused.
+    pub fn last_use(&self, key: &ActionKey) -> Option<&PastRun> {
+        self.used.get(key).map(|(run, _)| &self.runs[*run])
+    }
+
+    /// The cell that an action was in the latest run that had it.
+    pub fn cell(&self, key: &ActionKey) -> Option<&str> {
+        self.used.get(key).map(|(_, cell)| cell.as_str())
+    }
+
+    /// How long an action took when it was last executed.
+    pub fn seconds(&self, key: &ActionKey) -> Option<f64> {
+        self.executions(key).next().map(|(_, done)| done.seconds)
+    }
+
+    /// A name for an action: the cell that it was last, or else its key.
+    pub fn name(&self, key: &ActionKey) -> String {
+        match self.cell(key) {
+            Some(cell) => cell.to_owned(),
+            None => format!("action {}", key.short()),
+        }
+    }
+}

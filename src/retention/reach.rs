@@ -1,0 +1,201 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::Utf8PathBuf;
+use provenir_api::Digest;
+
+use super::roots::{Keep, Root, Roots};
+use crate::clock;
+use crate::record::{History, RunId};
+use crate::store::{
+    Abandoned, ActionKey, Catalogue, Partial, Store, StoreError, StoredObject, StoredResult, abandoned,
+    partials, standing,
+};
+
+/// What a store holds, divided into what is kept and what may go.
+pub struct Survey {
+    /// Results that may go, those of the largest objects first.
+    pub results: Vec<Unwanted>,
+    /// Objects that only those results name, or none.
+    pub(super) objects: Vec<StoredObject>,
+    /// How many of the objects no result names, and their bytes.
+    pub orphans: (usize, u64),
+    /// Checkpoints that may go.
+    pub partials: Vec<Partial>,
+    /// What dead processes left behind.
+    pub abandoned: Abandoned,
+    /// How many results are kept for each kind of reason; a result with several reasons counts for the first.
+    pub kept: BTreeMap<&'static str, usize>,
+    /// Objects that are kept, and their bytes.
+    pub kept_objects: (usize, u64),
+}
+
+/// A result that nothing reaches.
+#[derive(Clone, Debug)]
+pub struct Unwanted {
+    /// Its action.
+    pub key: ActionKey,
+    /// The cell that it was last; its kind, where no record names one.
+    pub cell: String,
+    /// Bytes that go with it: those of its objects that no kept result shares. Where several of these results share
+    /// an object, the first counts it.
+    pub bytes: u64,
+    /// How long it took to compute, where that was recorded.
+    pub seconds: Option<f64>,
+    /// The latest run that had it.
+    pub last_use: Option<(RunId, Option<Utf8PathBuf>)>,
+    /// Published copies of it that are not there any more.
+    pub gone: Vec<Utf8PathBuf>,
+    /// Its files.
+    pub(super) files: Vec<Utf8PathBuf>,
+    /// Bytes of those files.
+    pub(super) own_bytes: u64,
+}
+
+impl Survey {
+    /// How many objects may go, and their bytes.
+    pub fn objects(&self) -> (usize, u64) {
+        (
+            self.objects.len(),
+            self.objects.iter().map(StoredObject::size).sum(),
+        )
+    }
+
+    /// All bytes that may go.
+    pub fn bytes(&self) -> u64 {
+        let results: u64 = self.results.iter().map(|unwanted| unwanted.own_bytes).sum();
+        let partials: u64 = self.partials.iter().map(|partial| partial.size).sum();
+        self.objects().1 + results + partials + self.abandoned.bytes
+    }
+
+    /// Whether nothing may go.
+    pub fn is_empty(&self) -> bool {
+        self.results.is_empty()
+            && self.objects.is_empty()
+            && self.partials.is_empty()
+            && self.abandoned == Abandoned::default()
+    }
+}
+
+/// Finds what may go. Changes nothing.
+pub fn survey(store: &Store, keep: Keep) -> Result<Survey, StoreError> {
+    let objects = store.objects()?;
+    let catalogue = Catalogue::read(store.layout())?;
+    let history = History::read(store.layout())?;
+    let mut roots = Roots::find(store, &history, keep)?;
+    let is_young = |modified: u64| clock::age(i128::from(modified)) < keep.grace;
+    for stored in catalogue.all() {
+        if is_young(stored.modified) {
+            roots.add(stored.result.key, Root::Young);
+        }
+    }
+    let claimed: BTreeSet<ActionKey> = standing(store.layout())?
+        .into_iter()
+        .map(|(key, _)| key)
+        .collect();
+    let reached = reach(&catalogue, &roots);
+    let mut kept: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let mut wanted: BTreeSet<Digest> = roots.objects.clone();
+    let mut named: BTreeSet<Digest> = BTreeSet::new();
+    let mut unwanted: BTreeMap<ActionKey, Vec<&StoredResult>> = BTreeMap::new();
+    for stored in catalogue.all() {
+        let key = stored.result.key;
+        let outputs = stored.result.outputs.iter().map(|artifact| artifact.object);
+        named.extend(outputs.clone());
+        if reached.contains(&key) || claimed.contains(&key) {
+            wanted.extend(outputs);
+        } else {
+            unwanted.entry(key).or_default().push(stored);
+        }
+    }
+    for key in catalogue
+        .results
+        .keys()
+        .filter(|key| !unwanted.contains_key(*key))
+    {
+        *kept.entry(reason(&roots, key)).or_default() += 1;
+    }
+    let mut survey = Survey {
+        results: Vec::new(),
+        objects: Vec::new(),
+        orphans: (0, 0),
+        partials: Vec::new(),
+        abandoned: abandoned(store.layout())?,
+        kept,
+        kept_objects: (0, 0),
+    };
+    let mut sizes: BTreeMap<Digest, u64> = BTreeMap::new();
+    for stored in objects {
+        let is_orphan = !named.contains(&stored.object);
+        if wanted.contains(&stored.object) || (is_orphan && is_young(stored.modified())) {
+            survey.kept_objects.0 += 1;
+            survey.kept_objects.1 += stored.size();
+            continue;
+        }
+        if is_orphan {
+            survey.orphans.0 += 1;
+            survey.orphans.1 += stored.size();
+        }
+        sizes.insert(stored.object, stored.size());
+        survey.objects.push(stored);
+    }
+    for (key, files) in unwanted {
+        let objects = files.iter().flat_map(|stored| &stored.result.outputs);
+        let bytes = objects
+            .filter_map(|artifact| sizes.remove(&artifact.object))
+            .sum();
+        let last_use = history.last_use(&key).map(|run| {
+            let manifest = run.manifest().map(ToOwned::to_owned);
+            (run.stored.id.clone(), manifest)
+        });
+        let kind = files.first().map(|stored| stored.result.action.kind.clone());
+        survey.results.push(Unwanted {
+            key,
+            cell: history.cell(&key).map(str::to_owned).or(kind).unwrap_or_default(),
+            bytes,
+            seconds: history.seconds(&key),
+            last_use,
+            gone: roots.gone.remove(&key).unwrap_or_default(),
+            own_bytes: files.iter().map(|stored| stored.size).sum(),
+            files: files.iter().map(|stored| stored.path.clone()).collect(),
+        });
+    }
+    survey.results.sort_by(|left, right| {
+        (right.bytes, &left.cell, left.key).cmp(&(left.bytes, &right.cell, right.key))
+    });
+    survey.partials = partials(store.layout())?;
+    survey.partials.retain(|partial| {
+        !(is_young(partial.modified) || claimed.contains(&partial.key) || roots.begun.contains(&partial.key))
+    });
+    Ok(survey)
+}
+
+/// Every action that is a root or gave something that a reached action takes.
+fn reach(catalogue: &Catalogue, roots: &Roots) -> BTreeSet<ActionKey> {
+    let producers = catalogue.producers();
+    let mut reached = BTreeSet::new();
+    let mut open: Vec<ActionKey> = roots.actions.keys().copied().collect();
+    while let Some(key) = open.pop() {
+        if !reached.insert(key) {
+            continue;
+        }
+        let Some(stored) = catalogue.results.get(&key) else {
+            continue;
+        };
+        for input in &stored.result.action.inputs {
+            open.extend(producers.get(&input.content).into_iter().flatten());
+        }
+    }
+    reached
+}
+
+/// The first reason for which a result is kept, in words that follow "kept:".
+fn reason(roots: &Roots, key: &ActionKey) -> &'static str {
+    match roots.actions.get(key).and_then(|reasons| reasons.first()) {
+        Some(Root::Pin | Root::PinnedRun(_)) => "pinned",
+        Some(Root::Figure(_)) => "published",
+        Some(Root::Run(_)) => "of recent runs",
+        Some(Root::Live(_)) => "of runs under way",
+        Some(Root::Young) => "written recently",
+        None => "needed by those",
+    }
+}

@@ -1,0 +1,110 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use provenir_api::Digest;
+
+use crate::clock;
+use crate::record::{History, PastRun, RunId};
+use crate::store::{ActionKey, Liveness, Store, StoreError};
+
+/// A run without a description, which is written a moment after it begins, is taken to have just begun for so long.
+const BEGINNING: Duration = Duration::from_hours(24);
+
+/// What is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// What the latest so many runs of every manifest had results of.
+    pub runs: usize,
+    /// What was written in this time.
+    pub grace: Duration,
+}
+
+/// Why something is kept for its own sake.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Root {
+    /// A person pinned the result.
+    Pin,
+    /// A person pinned the run.
+    PinnedRun(RunId),
+    /// A copy of it is published, and there.
+    Figure(Utf8PathBuf),
+    /// It belongs to one of the latest runs of its manifest.
+    Run(RunId),
+    /// A run that is under way relies on it.
+    Live(RunId),
+    /// It was written within the time of grace.
+    Young,
+}
+
+/// Actions and objects that are kept for their own sake.
+#[derive(Debug, Default)]
+pub(super) struct Roots {
+    pub(super) actions: BTreeMap<ActionKey, BTreeSet<Root>>,
+    pub(super) objects: BTreeSet<Digest>,
+    /// Actions that kept runs began, whose checkpoints are of use.
+    pub(super) begun: BTreeSet<ActionKey>,
+    /// Published copies that are not there any more, by action.
+    pub(super) gone: BTreeMap<ActionKey, Vec<Utf8PathBuf>>,
+}
+
+impl Roots {
+    pub(super) fn find(store: &Store, history: &History, keep: Keep) -> Result<Self, StoreError> {
+        let mut roots = Self::default();
+        for pin in store.pins()? {
+            roots.add(pin.key, Root::Pin);
+        }
+        for publication in store.publications()? {
+            if fs_err::symlink_metadata(&publication.path).is_ok() {
+                roots.objects.insert(publication.object);
+                roots.add(publication.key, Root::Figure(publication.path));
+            } else {
+                roots
+                    .gone
+                    .entry(publication.key)
+                    .or_default()
+                    .push(publication.path);
+            }
+        }
+        let mut counts: BTreeMap<Option<&Utf8Path>, usize> = BTreeMap::new();
+        for run in &history.runs {
+            let count = counts.entry(run.manifest()).or_default();
+            *count += 1;
+            let root = if is_live(run) {
+                Root::Live(run.stored.id.clone())
+            } else if run.annotation.pinned {
+                Root::PinnedRun(run.stored.id.clone())
+            } else if *count <= keep.runs {
+                Root::Run(run.stored.id.clone())
+            } else {
+                continue;
+            };
+            for (_, key) in run.cells() {
+                roots.add(key, root.clone());
+            }
+            for execution in run.stored.executions()? {
+                roots.begun.insert(execution.key);
+            }
+        }
+        Ok(roots)
+    }
+
+    pub(super) fn add(&mut self, key: ActionKey, root: Root) {
+        self.actions.entry(key).or_default().insert(root);
+    }
+}
+
+/// Whether a run may still be under way.
+fn is_live(run: &PastRun) -> bool {
+    match (&run.outcome, &run.head) {
+        (Some(_), _) => false,
+        (None, Some(head)) => head.owner.liveness() != Liveness::Dead,
+        (None, None) => fs_err::metadata(run.stored.folder())
+            .and_then(|metadata| metadata.modified())
+            .ok()
+            .and_then(|modified| modified.duration_since(std::time::UNIX_EPOCH).ok())
+            .is_some_and(|since| {
+                clock::age(i128::try_from(since.as_nanos()).unwrap_or_default()) < BEGINNING
+            }),
+    }
+}

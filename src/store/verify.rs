@@ -1,0 +1,156 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
+
+use camino::Utf8PathBuf;
+use provenir_api::Digest;
+use rayon::prelude::*;
+
+use super::catalogue::{Catalogue, StoredObject, objects};
+use super::hash::hash_file;
+use super::{ActionKey, Store, StoreError};
+
+/// What is to be verified.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// Objects.
+    pub objects: BTreeSet<Digest>,
+    /// Results, with the objects that they name.
+    pub results: BTreeSet<ActionKey>,
+}
+
+/// What a store was found to hold.
+#[derive(Debug, Default)]
+pub struct Verification {
+    /// Objects that were read.
+    pub objects: usize,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Results that were read.
+    pub results: usize,
+    /// Objects whose bytes are not those of their name, and the actions that gave them.
+    pub damaged: BTreeMap<Digest, Vec<ActionKey>>,
+    /// Objects that a result names and that are not there, and the actions that gave them.
+    pub missing: BTreeMap<Digest, Vec<ActionKey>>,
+    /// Files that cannot be read or understood, and why.
+    pub unreadable: Vec<(Utf8PathBuf, String)>,
+    /// Objects that no result names, and their length.
+    pub orphaned: Vec<(Digest, u64)>,
+}
+
+impl Verification {
+    /// Whether something is wrong: what no result names is not.
+    pub fn is_bad(&self) -> bool {
+        !(self.damaged.is_empty() && self.missing.is_empty() && self.unreadable.is_empty())
+    }
+}
+
+/// What reading an object came to.
+enum Reading {
+    Intact(u64),
+    Damaged(u64),
+    /// Another process took it away meanwhile.
+    Gone,
+    Failed(String),
+}
+
+impl Store {
+    /// Reads every object and every result, or those in the scope, on all processor cores. Changes nothing.
+    pub fn verify(&self, scope: Option<&Scope>) -> Result<Verification, StoreError> {
+        // Objects get their names before the result that names them: listed in this order, what is being committed
+        // is not taken for missing.
+        let (mut found, strays) = objects(self.layout())?;
+        let catalogue = Catalogue::read(self.layout())?;
+        let mut verification = Verification {
+            unreadable: catalogue.unreadable.clone(),
+            ..Verification::default()
+        };
+        if scope.is_some() {
+            verification.unreadable.clear();
+        }
+        let mut named: BTreeMap<Digest, Vec<ActionKey>> = BTreeMap::new();
+        for stored in catalogue.all() {
+            if let Some(scope) = scope
+                && !scope.results.contains(&stored.result.key)
+            {
+                continue;
+            }
+            verification.results += 1;
+            for artifact in &stored.result.outputs {
+                named.entry(artifact.object).or_default().push(stored.result.key);
+            }
+        }
+        if let Some(scope) = scope {
+            found.retain(|stored| {
+                scope.objects.contains(&stored.object) || named.contains_key(&stored.object)
+            });
+            for object in &scope.objects {
+                named.entry(*object).or_default();
+            }
+            // Of a result that cannot be read nothing is known but that.
+            for key in &scope.results {
+                let path = self.layout().result(key);
+                let unread = catalogue.unreadable.iter().filter(|(found, _)| *found == path);
+                verification.unreadable.extend(unread.cloned());
+            }
+            add_producers(&catalogue, scope, &mut named);
+        } else {
+            let reason = "its name is not the digest of an object".to_owned();
+            let strays = strays.into_iter().map(|path| (path, reason.clone()));
+            verification.unreadable.extend(strays);
+        }
+        let readings: Vec<Reading> = found.par_iter().map(read).collect();
+        let mut present = BTreeSet::new();
+        for (stored, reading) in found.iter().zip(readings) {
+            let (size, is_damaged) = match reading {
+                Reading::Gone => continue,
+                Reading::Failed(reason) => {
+                    present.insert(stored.object);
+                    verification.unreadable.push((stored.path.clone(), reason));
+                    continue;
+                }
+                Reading::Intact(size) => (size, false),
+                Reading::Damaged(size) => (size, true),
+            };
+            present.insert(stored.object);
+            verification.objects += 1;
+            verification.bytes += size;
+            match named.get(&stored.object) {
+                makers if is_damaged => {
+                    let makers = makers.cloned().unwrap_or_default();
+                    verification.damaged.insert(stored.object, makers);
+                }
+                None => verification.orphaned.push((stored.object, size)),
+                Some(_) => {}
+            }
+        }
+        for (object, makers) in named {
+            if !present.contains(&object) && !self.layout().object(&object).exists() {
+                verification.missing.insert(object, makers);
+            }
+        }
+        Ok(verification)
+    }
+}
+
+/// Adds the actions that give the objects of a scope, so that it can be said whose they are.
+fn add_producers(catalogue: &Catalogue, scope: &Scope, named: &mut BTreeMap<Digest, Vec<ActionKey>>) {
+    for stored in catalogue.all() {
+        for artifact in &stored.result.outputs {
+            if scope.objects.contains(&artifact.object)
+                && let Some(makers) = named.get_mut(&artifact.object)
+                && !makers.contains(&stored.result.key)
+            {
+                makers.push(stored.result.key);
+            }
+        }
+    }
+}
+
+fn read(stored: &StoredObject) -> Reading {
+    match hash_file(&stored.path) {
+        Ok((found, size)) if found == stored.object => Reading::Intact(size),
+        Ok((_, size)) => Reading::Damaged(size),
+        Err(error) if error.kind() == ErrorKind::NotFound => Reading::Gone,
+        Err(error) => Reading::Failed(error.to_string()),
+    }
+}

@@ -1,0 +1,209 @@
+use serde_json::{Value, json};
+
+use crate::context::{CHAIN, CHAIN_CELLS, Context, files};
+
+fn audit(context: &Context, arguments: &[&str], code: i32) -> Value {
+    let outcome = context
+        .run(&[&["audit", "--json"], arguments].concat())
+        .assert_code(code);
+    serde_json::from_str(&outcome.stdout).unwrap()
+}
+
+/// Cells by verdict.
+fn with(found: &Value, verdict: &str) -> Vec<String> {
+    let cells = found["cells"].as_array().unwrap().iter();
+    let cells = cells.filter(|cell| cell["verdict"] == verdict);
+    cells
+        .map(|cell| cell["cell"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Puts another table into the place of what a cell gave, as a computation that is not repeatable would have.
+fn forge(context: &Context, cell: &str, by: &str) {
+    let (old, new) = (context.object(cell), context.object(by));
+    let (old, new) = (old.file_name().unwrap(), new.file_name().unwrap());
+    let result = |object: &str| {
+        let mut results = context.results().into_iter();
+        results.find(|(_, text)| text.contains(object)).unwrap()
+    };
+    let (name, text) = result(old);
+    let (mut forged, other): (Value, Value) = (
+        serde_json::from_str(&text).unwrap(),
+        serde_json::from_str(&result(new).1).unwrap(),
+    );
+    forged["outputs"] = other["outputs"].clone();
+    let path = files(&context.path("cache/results-v1"))
+        .into_iter()
+        .find(|path| path.file_name() == Some(name.as_str()));
+    fs_err::write(path.unwrap(), serde_json::to_vec_pretty(&forged).unwrap()).unwrap();
+}
+
+#[test]
+fn what_is_repeatable_is_reproduced_and_that_is_recorded() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let before = (context.results(), files(&context.path("cache/objects-v1")));
+    let found = audit(&context, &["--all"], 0);
+    assert_eq!(with(&found, "reproduced"), CHAIN_CELLS);
+    assert_eq!(
+        (context.results(), files(&context.path("cache/objects-v1"))),
+        before
+    );
+    let recorded = fs_err::read_to_string(context.path("cache/runs-v1/audits.jsonl")).unwrap();
+    let lines: Vec<Value> = recorded
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 7);
+    assert_eq!(
+        (&lines[0]["cell"], &lines[0]["verdict"], &lines[0]["build"]),
+        (
+            &json!("first[a=1]"),
+            &json!("reproduced"),
+            &json!(provenir_build_id::BUILD)
+        )
+    );
+    let told = context.run(&["audit", "--all", "--quiet"]).assert_code(0);
+    assert!(
+        told.stdout.starts_with("7 of 7 cells reproduced (provenir "),
+        "{told:#?}"
+    );
+    assert!(told.stdout.ends_with("; recorded in the store\n"), "{told:#?}");
+    assert_eq!(told.stderr, "");
+    assert_eq!(context.executed(&[]), [""; 0]);
+    context.check_store();
+}
+
+#[test]
+fn a_chain_and_a_sample_are_audited_on_their_own() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let chain = audit(&context, &["--cell", "second[a=2]"], 0);
+    assert_eq!(with(&chain, "reproduced"), ["first[a=2]", "second[a=2]"]);
+    let sample = with(&audit(&context, &["--sample", "3"], 0), "reproduced");
+    assert_eq!(sample.len(), 3);
+    assert_eq!(
+        with(&audit(&context, &["--sample", "3"], 0), "reproduced"),
+        sample
+    );
+    let others: Vec<_> = (1..20)
+        .map(|seed| {
+            with(
+                &audit(&context, &["--sample", "3", "--seed", &seed.to_string()], 0),
+                "reproduced",
+            )
+        })
+        .collect();
+    assert!(others.iter().any(|other| *other != sample));
+    assert_eq!(
+        with(&audit(&context, &["--sample", "100"], 0), "reproduced").len(),
+        7
+    );
+}
+
+#[test]
+fn what_comes_out_differently_is_told_to_the_row() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    forge(&context, "second[a=2]", "second[a=1]");
+    // What takes it follows from it.
+    context.executed(&[]);
+    let outcome = context
+        .run(&["audit", "--cell", "total", "--quiet"])
+        .assert_code(1);
+    let told: Vec<&str> = outcome.stdout.lines().collect();
+    assert!(
+        told[0].starts_with("5 of 7 cells reproduced, 1 differ, 1 not comparable, because what they take came out differently or failed (provenir "),
+        "{outcome:#?}"
+    );
+    assert_eq!(
+        told[1],
+        "  second[a=2]: output sum differs: column value, row 0: 1.5 became 2.5 (largest relative difference 4.0e-1)"
+    );
+    let found = audit(&context, &["--sample", "100"], 1);
+    assert_eq!(with(&found, "differs"), ["second[a=2]"]);
+    // A run that was told to compute it again keeps the second result beside the first, and an audit lists it.
+    context.events(&["--force", "second[a=2]"]).assert_code(0);
+    let found = audit(&context, &["--cell", "first"], 0);
+    assert_eq!(
+        found["divergences"],
+        json!([{ "cell": "second[a=2]", "output": "sum", "platform": { "system": "linux" } }])
+    );
+    let told = "a second, different result";
+    for command in ["why", "lineage"] {
+        let outcome = context.run(&[command, "second[a=2]"]).assert_code(0);
+        assert!(outcome.stdout.contains(told), "{outcome:#?}");
+    }
+    let lineage = context.run(&["lineage", "second[a=2]"]).assert_code(0).stdout;
+    assert!(
+        lineage.contains("not reproduced (output sum: column value, row 0: 1.5 became 2.5 "),
+        "{lineage}"
+    );
+    let lineage = context.run(&["lineage", "second[a=1]"]).assert_code(0).stdout;
+    assert!(lineage.contains("\nreproduced by provenir "), "{lineage}");
+}
+
+#[test]
+fn what_is_not_repeatable_is_not_held_against_it() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "times"
+        stages.time = { kind = "clock" }
+        stages.after = { kind = "noop", inputs = { one = "time" } }
+        "#,
+    );
+    context.executed(&[]);
+    let found = audit(&context, &["--sample", "2"], 0);
+    assert_eq!(with(&found, "volatile").len(), 2);
+}
+
+#[test]
+fn what_fails_now_is_told() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "flaky"
+        stages.flaky = { kind = "flaky", params = { failures = 1 }, retries = 1 }
+        stages.after = { kind = "noop", inputs = { one = "flaky" } }
+        "#,
+    );
+    context.executed(&[]);
+    context.write(
+        "pipeline.toml",
+        &String::from_utf8(context.read("pipeline.toml"))
+            .unwrap()
+            .replace(", retries = 1", ""),
+    );
+    let found = audit(&context, &["--all"], 1);
+    assert_eq!(with(&found, "failed"), ["flaky"]);
+    assert_eq!(with(&found, "blocked"), ["after"]);
+}
+
+#[test]
+fn an_audit_of_nothing_says_what_to_ask_for() {
+    let context = Context::new(CHAIN);
+    let said = |arguments: &[&str]| context.filtered(&context.run(arguments).assert_code(2).stderr);
+    insta::assert_snapshot!(said(&["audit", "--all"]), @r"
+    error: the store has no result to compute again
+      help: `provenir run` computes what the manifest describes; an audit computes that once more and compares
+    ");
+    context.executed(&[]);
+    let said = said(&["audit"]);
+    assert!(
+        said.starts_with("error: what is to be computed again?\n  help: name a cell (--cell, "),
+        "{said}"
+    );
+    context.write("taken/file", "");
+    let outcome = context
+        .run(&["audit", "--all", "--scratch", "taken"])
+        .assert_code(2);
+    assert!(
+        outcome.stderr.contains("the folder `taken` is not empty"),
+        "{outcome:#?}"
+    );
+    context
+        .run(&["audit", "--all", "--scratch", "kept"])
+        .assert_code(0);
+    assert_eq!(files(&context.path("kept/store/results-v1")).len(), 7);
+}

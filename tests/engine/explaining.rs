@@ -1,0 +1,207 @@
+use serde_json::Value;
+
+use crate::context::{CHAIN, Context};
+
+/// What a command says, with runs and times taken out.
+fn said(context: &Context, arguments: &[&str]) -> String {
+    let outcome = context.run(arguments).assert_code(0);
+    let mut text = context.filtered(&outcome.stdout);
+    for (number, run) in context.runs().iter().enumerate() {
+        text = text.replace(run.file_name().unwrap(), &format!("[RUN {}]", number + 1));
+    }
+    let mut parts = text.split(" (20");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        plain.push_str(part.split_once(')').map_or(part, |(_, rest)| rest));
+    }
+    plain
+}
+
+const HALF: [&str; 2] = ["--set", "stages.second.params.value=0.75"];
+
+#[test]
+fn a_cell_that_never_ran_says_so() {
+    let context = Context::new(CHAIN);
+    insta::assert_snapshot!(said(&context, &["why", "first"]), @r"
+    first[a=1], first[a=2], first[a=3] (3 cells)
+      has to run, because no run had it yet
+    ");
+    insta::assert_snapshot!(said(&context, &["why", "total"]), @r"
+    total
+      whether it has to run is known only when these have run:
+        first[a=1], first[a=2], first[a=3]: has to run, because no run had it yet
+    ");
+}
+
+#[test]
+fn what_changed_is_told_before_it_runs() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    insta::assert_snapshot!(said(&context, &[&["why", "second[a=2]"], &HALF[..]].concat()), @r"
+    second[a=2]
+      has to run, because this changed since run [RUN 1]:
+        value 0.5 → 0.75
+    ");
+    let set = [
+        "--set",
+        "stages.first.params.value=7",
+        "--set",
+        "stages.total.params.value=1",
+    ];
+    insta::assert_snapshot!(said(&context, &[&["why", "total"], &set[..]].concat()), @r"
+    total
+      of its own, this changed since run [RUN 1]:
+        value default → 1.0
+      whether it has to run is known only when these have run:
+        first[a=1]: has to run, because this changed since run [RUN 1]:
+          value 1.0 → 7.0
+        first[a=2]: has to run, because this changed since run [RUN 1]:
+          value 2.0 → 7.0
+        first[a=3]: has to run, because this changed since run [RUN 1]:
+          value 3.0 → 7.0
+    ");
+}
+
+#[test]
+fn a_cell_of_a_new_axis_value_is_held_against_the_nearest_of_its_kind() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let told = said(&context, &["why", "first[a=4]", "--axis", "a=1,2,3,4"]);
+    assert!(
+        told.starts_with("first[a=4]\n  has to run, because no run had it yet; against `"),
+        "{told}"
+    );
+    assert!(told.ends_with(" → 4.0\n"), "{told}");
+}
+
+#[test]
+fn what_changed_is_told_long_after_back_to_the_root() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    context.executed(&HALF);
+    context.executed(&HALF);
+    insta::assert_snapshot!(said(&context, &[&["why", "total"], &HALF[..]].concat()), @r"
+    total
+      is up to date: run [RUN 2] computed it
+      it ran then, because this had changed since run [RUN 1]:
+        input many 3 changed
+          from second[a=1], second[a=2], second[a=3], because this changed:
+            value 0.5 → 0.75
+      root cause:
+        value 0.5 → 0.75, in second[a=1], second[a=2], second[a=3]
+    ");
+    insta::assert_snapshot!(said(&context, &["why", "total"]), @r"
+    total
+      is up to date: run [RUN 1] computed it
+      it ran then, because no earlier run had it
+    ");
+}
+
+#[test]
+fn what_was_collected_is_still_known() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    context.executed(&HALF);
+    context
+        .run(&["gc", "--yes", "--keep-runs", "1", "--grace", "0"])
+        .assert_code(0);
+    let expected = "
+    why
+      second, all 3 cells: value 0.75 → 0.5
+      total: depends on what `second` gives
+    ";
+    let told = context.run(&["plan"]).assert_code(0).stdout;
+    let reasons: Vec<&str> = told
+        .split("\nwhy\n")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .map(str::trim)
+        .collect();
+    assert_eq!(
+        reasons,
+        expected
+            .lines()
+            .map(str::trim)
+            .filter(|line| !["", "why"].contains(line))
+            .collect::<Vec<_>>()
+    );
+    // `total` was published, and what it was made from was not: the third run computes that again.
+    context.executed(&[]);
+    fs_err::remove_dir_all(context.path("out")).unwrap();
+    context
+        .run(&["gc", "--yes", "--keep-runs", "0", "--grace", "0"])
+        .assert_code(0);
+    insta::assert_snapshot!(said(&context, &["why", "first[a=1]"]), @r"
+    first[a=1]
+      has to run, because its result is gone, which run [RUN 3] had: `provenir gc` removed it, or somebody deleted it
+    ");
+    fs_err::remove_file(context.path("cache/index-v1.sqlite")).unwrap();
+    let told = context.run(&["plan"]).assert_code(0).stdout;
+    assert!(
+        told.contains("first, all 3 cells: its result is missing from the store"),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_was_lost_is_named() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    fs_err::remove_file(context.object("first[a=1]")).unwrap();
+    insta::assert_snapshot!(said(&context, &["why", "first[a=1]"]), @r"
+    first[a=1]
+      has to run, because its artifact [DIGEST] is not in the store any more
+    ");
+    context.executed(&["--force", "first[a=2]"]);
+    insta::assert_snapshot!(said(&context, &["why", "first[a=2]"]), @r"
+    first[a=2]
+      is up to date: run [RUN 2] computed it
+      it ran then although run [RUN 1] had the same: it was forced, or its result had been lost
+    ");
+    fs_err::remove_dir_all(context.path("cache/runs-v1")).unwrap();
+    insta::assert_snapshot!(said(&context, &["why", "first[a=2]"]), @r"
+    first[a=2]
+      is up to date; no run recorded here computed it: its result was brought here, or the record was removed
+    ");
+}
+
+#[test]
+fn a_result_of_another_manifest_is_told_as_that() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let renamed = CHAIN
+        .replace("[stages.second]", "[stages.renamed]")
+        .replace("many = \"second\"", "many = \"renamed\"");
+    context.write("other.toml", &renamed);
+    insta::assert_snapshot!(said(&context, &["why", "renamed[a=1]", "other.toml"]), @r"
+    renamed[a=1]
+      is up to date: run [RUN 1] computed it as `second[a=1]`
+      it ran then, because no earlier run had it
+    ");
+}
+
+#[test]
+fn programs_read_reasons_as_json() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let outcome = context
+        .run(&[&["why", "second[a=1]", "--json"], &HALF[..]].concat())
+        .assert_code(0);
+    let found: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(found[0]["cell"], "second[a=1]");
+    assert_eq!(found[0]["reason"], "changed");
+    assert_eq!(
+        found[0]["changes"][0]["parameter"],
+        serde_json::json!({ "pointer": "/value", "old": 0.5, "new": 0.75 })
+    );
+}
+
+#[test]
+fn asking_why_of_nothing_is_a_wrong_request() {
+    let context = Context::new(CHAIN);
+    for (cell, message) in [("absent", "there is no stage"), ("total.sum", "names an output")] {
+        let outcome = context.run(&["why", cell]).assert_code(2);
+        assert!(outcome.stderr.contains(message), "{outcome:#?}");
+    }
+}

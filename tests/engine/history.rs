@@ -1,0 +1,152 @@
+use serde_json::{Value, json};
+
+use crate::context::{CHAIN, Context};
+
+fn listed(context: &Context, arguments: &[&str]) -> Vec<Value> {
+    let outcome = context
+        .run(&[&["runs", "--json"], arguments].concat())
+        .assert_code(0);
+    serde_json::from_str(&outcome.stdout).unwrap()
+}
+
+fn git(context: &Context, arguments: &[&str]) {
+    let identity = ["-c", "user.name=x", "-c", "user.email=x@example.invalid"];
+    let status = context.program("git", &[&identity, arguments].concat()).status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn runs_are_listed_tagged_noted_and_found_again() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    context.executed(&["--set", "stages.second.params.value=0.75"]);
+    context.write(
+        "failing.toml",
+        "format = 1\npipeline.name = \"failing\"\nstages.bad = { kind = \"fail\", params = { message = \"no luck\" } }\n",
+    );
+    context.run(&["run", "failing.toml"]).assert_code(1);
+    let runs = context.runs();
+    let names: Vec<&str> = runs.iter().map(|run| run.file_name().unwrap()).collect();
+    let all = listed(&context, &[]);
+    let found: Vec<&str> = all.iter().map(|run| run["run"].as_str().unwrap()).collect();
+    assert_eq!(found, [names[2], names[1], names[0]], "the latest comes first");
+    let states: Vec<&str> = all.iter().map(|run| run["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["failed in part", "done", "done"]);
+    assert_eq!(all[1]["summary"]["ran"], 4);
+
+    let said = context
+        .run(&["runs", "tag", names[0], "paper", "v1"])
+        .assert_code(0)
+        .stderr;
+    assert_eq!(said, format!("run {}, tagged paper, v1\n", names[0]));
+    let said = context
+        .run(&["runs", "note", "paper", "as submitted"])
+        .assert_code(0)
+        .stderr;
+    assert_eq!(
+        said,
+        format!("run {}, tagged paper, v1: as submitted\n", names[0])
+    );
+    let tagged = listed(&context, &["--tag", "paper"]);
+    assert_eq!(tagged.len(), 1);
+    assert_eq!(
+        (&tagged[0]["run"], &tagged[0]["note"]),
+        (&json!(names[0]), &json!("as submitted"))
+    );
+    assert_eq!(listed(&context, &["--failed"]).len(), 1);
+    assert_eq!(listed(&context, &["--pipeline", "chain"]).len(), 2);
+    assert_eq!(listed(&context, &["--manifest", "failing.toml"]).len(), 1);
+    assert_eq!(listed(&context, &["-n", "1"])[0]["run"], names[2]);
+    let table = context.run(&["runs"]).assert_code(0).stdout;
+    assert!(
+        table.lines().nth(3).unwrap().ends_with("paper, v1  as submitted"),
+        "{table}"
+    );
+    context
+        .run(&["runs", "tag", "paper", "v1", "--remove"])
+        .assert_code(0);
+    assert!(listed(&context, &["--tag", "v1"]).is_empty());
+
+    let said = |arguments: &[&str]| context.filtered(&context.run(arguments).assert_code(2).stderr);
+    insta::assert_snapshot!(said(&["runs", "tag", "absent", "x"]), @r"
+    error: no recorded run of the store `cache` answers to `absent`
+      help: `provenir runs` lists them; a run is named by the beginning of its name, its last four characters, a tag, or `last`
+    ");
+    insta::assert_snapshot!(said(&["runs", "tag", "last", "last"]), @r"
+    error: `last` cannot be a tag
+      help: a tag is letters, digits, `-`, `_` and `.`, at most 64 bytes, and not `last`
+    ");
+    assert!(said(&["runs", "note", "20", "x"]).starts_with("error: `20` means 3 runs; name one\n"));
+}
+
+#[test]
+fn a_dirty_repository_is_shown_as_dirty_with_the_hash_of_what_differs() {
+    let context = Context::new(CHAIN);
+    git(&context, &["init", "--quiet"]);
+    git(&context, &["add", "pipeline.toml"]);
+    git(&context, &["commit", "--quiet", "-m", "x"]);
+    context.executed(&[]);
+    let mut diffs = Vec::new();
+    for text in ["one", "two", "one"] {
+        context.write("pipeline.toml", &format!("{CHAIN}\n# {text}\n"));
+        context.executed(&["--force", "total"]);
+        let run = &listed(&context, &["-n", "1"])[0];
+        assert_eq!(run["git"]["dirty"], true);
+        diffs.push(run["git"]["diff"].as_str().unwrap().to_owned());
+    }
+    assert_ne!(diffs[0], diffs[1]);
+    assert_eq!(diffs[0], diffs[2]);
+    let runs = listed(&context, &[]);
+    assert_eq!(
+        runs[3]["git"],
+        json!({ "commit": runs[0]["git"]["commit"], "dirty": false })
+    );
+    let table = context.run(&["runs"]).assert_code(0).stdout;
+    assert!(
+        table.contains(&format!(", dirty (diff {})", &diffs[0][..12])),
+        "{table}"
+    );
+}
+
+#[test]
+fn two_runs_are_compared_from_the_manifest_to_the_numbers() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    context.executed(&["--axis", "a=1,2", "--set", "stages.second.params.value=0.75"]);
+    let runs = context.runs();
+    let (old, new) = (runs[0].file_name().unwrap(), runs[1].file_name().unwrap());
+    let told = context.run(&["diff", old, new]).assert_code(0).stdout;
+    let told = context
+        .filtered(&told)
+        .replace(old, "[OLD]")
+        .replace(new, "[NEW]");
+    insta::assert_snapshot!(told, @r"
+    from run [OLD] to run [NEW]
+
+    manifest
+      axes.a [1,2,3] → [1,2]
+      stages.second.params.value 0.5 → 0.75
+
+    environment
+      arguments run --json → run --json --axis a=1,2 --set stages.second.params.value=0.…
+
+    artifacts: 2 cells the same in both
+      first[a=3]: only in the first
+      second[a=1]: sum differs (value 0.5 → 0.75)
+      second[a=2]: sum differs (value 0.5 → 0.75)
+      second[a=3]: only in the first
+      total: sum differs (input many 2 changed, 1 removed)
+
+    metrics (means of columns)
+      cell             column  before  after  change
+      second[a=1].sum  value   1.5     1.75   +0.25
+      second[a=2].sum  value   2.5     2.75   +0.25
+      total.sum        value   7.5     4.5    -3
+    ");
+    let outcome = context.run(&["diff", old, old, "--json"]).assert_code(0);
+    let same: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(
+        (&same["same"], &same["cells"], &same["manifest"]),
+        (&json!(7), &json!({}), &json!([]))
+    );
+}

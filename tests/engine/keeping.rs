@@ -1,0 +1,427 @@
+use serde_json::Value;
+
+use crate::context::{CHAIN, CHAIN_CELLS, Context, files, overwrite};
+
+const NOTHING: [&str; 0] = [];
+/// Keeps as little as can be asked for.
+const LITTLE: [&str; 4] = ["--keep-runs", "0", "--grace", "0"];
+
+fn json(context: &Context, arguments: &[&str], code: i32) -> Value {
+    let outcome = context.run(arguments).assert_code(code);
+    serde_json::from_str(&outcome.stdout).unwrap()
+}
+
+/// Cells that a collection would remove, sorted.
+fn unwanted(context: &Context, arguments: &[&str]) -> Vec<String> {
+    let found = json(context, &[&["gc", "--json"], arguments].concat(), 0);
+    let mut cells: Vec<String> = found["unwanted"]["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|result| result["cell"].as_str().unwrap().to_owned())
+        .collect();
+    cells.sort();
+    cells
+}
+
+fn flip(path: &camino::Utf8Path) {
+    let mut bytes = fs_err::read(path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    overwrite(path, &bytes);
+}
+
+#[test]
+fn a_store_as_it_was_left_verifies() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let outcome = context.run(&["verify"]).assert_code(0);
+    let objects = files(&context.path("cache/objects-v1"));
+    let size: u64 = objects.iter().map(|path| path.metadata().unwrap().len()).sum();
+    assert_eq!(
+        outcome.stdout,
+        format!(
+            "store cache: read {} objects ({:.1} KiB) and 7 results\nnothing is wrong\n",
+            objects.len(),
+            size as f64 / 1024.0
+        )
+    );
+    let found = json(&context, &["verify", "--json"], 0);
+    assert_eq!(found["bytes"], size);
+}
+
+#[test]
+fn a_damaged_object_is_named_taken_out_and_computed_again() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let object = context.object("second[a=2]");
+    flip(&object);
+    let outcome = context.run(&["verify"]).assert_code(1);
+    let told: String = outcome
+        .stdout
+        .lines()
+        .skip(1)
+        .fold(String::new(), |text, line| text + line + "\n");
+    insta::assert_snapshot!(context.filtered(&told), @r"
+
+    damaged: the bytes are not those that were stored
+      object [DIGEST], of second[a=2]
+
+    next: `provenir verify --discard` takes the damaged objects out of the store; the next `provenir run` that needs them computes them again
+    ");
+    assert!(object.is_file(), "a check changes nothing");
+    context.run(&["verify", "--discard"]).assert_code(1);
+    assert!(!object.exists());
+    let found = json(&context, &["verify", "--json"], 1);
+    assert_eq!(found["missing"][0]["cells"], serde_json::json!(["second[a=2]"]));
+    assert_eq!(context.executed(&[]), ["second[a=2]"]);
+    context.run(&["verify"]).assert_code(0);
+    context.check_store();
+}
+
+/// The run of a stored result hits although its bytes changed, where nothing of the file's stamp tells: `verify` sees it.
+#[test]
+fn damage_that_no_run_would_see_is_found() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    flip(&context.object("total"));
+    fs_err::remove_file(context.path("cache/index-v1.sqlite")).unwrap();
+    assert_eq!(context.executed(&[]), NOTHING, "nothing reads it");
+    context.run(&["verify", "--discard"]).assert_code(1);
+    assert_eq!(context.executed(&[]), ["total"]);
+    context.run(&["verify"]).assert_code(0);
+}
+
+#[test]
+fn what_is_missing_unreadable_or_orphaned_is_told_apart() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let orphan = provenir_api::Digest::of(b"orphan").hex();
+    context.write(&format!("cache/objects-v1/{}/{orphan}", &orphan[..2]), "orphan");
+    let found = json(&context, &["verify", "--json"], 0);
+    assert_eq!(
+        found["orphaned"],
+        serde_json::json!([{ "object": orphan, "bytes": 6 }])
+    );
+    let missing = context.object("first[a=1]");
+    fs_err::remove_file(&missing).unwrap();
+    let result = files(&context.path("cache/results-v1")).remove(0);
+    fs_err::write(&result, "{").unwrap();
+    context.write("cache/objects-v1/notes.txt", "mine");
+    let found = json(&context, &["verify", "--json"], 1);
+    assert_eq!(found["missing"][0]["object"], missing.file_name().unwrap());
+    let unreadable: Vec<&str> = found["unreadable"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|found| found["path"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        unreadable,
+        [
+            result.as_str(),
+            context.path("cache/objects-v1/notes.txt").as_str()
+        ]
+    );
+    context.executed(&[]);
+    fs_err::remove_file(context.path("cache/objects-v1/notes.txt")).unwrap();
+    context.run(&["verify"]).assert_code(0);
+}
+
+#[test]
+fn files_and_digests_are_verified_on_their_own() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let verify = |what: &str, code| context.run(&["verify", what]).assert_code(code).stdout;
+    insta::assert_snapshot!(verify("out/total.parquet", 0), @r"
+    `out/total.parquet` is as it was published
+    nothing is wrong
+    ");
+    let (good, bad) = (context.object("first[a=1]"), context.object("first[a=2]"));
+    flip(&bad);
+    assert!(verify(&good.file_name().unwrap()[..10], 0).contains("read 1 object "));
+    assert!(verify(good.as_str(), 0).contains("nothing is wrong"));
+    assert!(verify(&bad.file_name().unwrap()[..10], 1).contains("of first[a=2]"));
+    context.write("out/total.parquet", "altered");
+    insta::assert_snapshot!(verify("out/total.parquet", 1), @"`out/total.parquet` was altered since it was published; the next run restores it and keeps this one as `total.parquet.orig`");
+    fs_err::remove_file(context.path("out/total.parquet")).unwrap();
+    insta::assert_snapshot!(verify("out/total.parquet", 1), @"`out/total.parquet` was published and is gone; the next run restores it");
+    let said = |what: &str| context.filtered(&context.run(&["verify", what]).assert_code(2).stderr);
+    insta::assert_snapshot!(said("pipeline.toml"), @r"
+    error: nothing is known of `pipeline.toml`: it was not published from this store, and carries no seal of Provenir
+      help: `--cache` or PROVENIR_CACHE names another store
+    ");
+    insta::assert_snapshot!(said("first[a=1]"), @r"
+    error: `first[a=1]` is neither a file nor the beginning of a digest
+      help: `provenir path CELL` prints where a cell's artifact is; without an argument, the whole store is checked
+    ");
+    let absent = context.run(&["verify", "--cache", "absent"]).assert_code(2);
+    insta::assert_snapshot!(absent.stderr, @r"
+    error: there is no store `absent`
+      help: `provenir run` makes one; `--cache` or PROVENIR_CACHE names another
+    ");
+}
+
+#[test]
+fn a_collection_shows_first_and_removes_what_nothing_reaches() {
+    let context = Context::new(CHAIN);
+    context.executed(&["--set", "stages.second.params.value=0.75"]);
+    context.executed(&[]);
+    assert_eq!(unwanted(&context, &[]), NOTHING, "all of it is young");
+    assert_eq!(
+        unwanted(&context, &["--grace", "0"]),
+        NOTHING,
+        "both runs are kept"
+    );
+    let keep = ["--grace", "0", "--keep-runs", "1"];
+    let before = context.results();
+    let outcome = context.run(&[&["gc"], &keep[..]].concat()).assert_code(0);
+    let told = context.filtered(&outcome.stdout);
+    let run = context.runs()[0].file_name().unwrap().to_owned();
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(
+        lines[0].split(" (").next().unwrap(),
+        "store cache: 7 results and 7 objects"
+    );
+    assert!(lines[0].ends_with("6 of recent runs, 1 published"), "{told}");
+    for line in &lines[4..8] {
+        assert!(
+            line.ends_with(&format!(
+                "last used by run {run}, not the latest of `pipeline.toml`"
+            )),
+            "{line}"
+        );
+    }
+    assert!(
+        told.contains("nothing was removed: `provenir gc --yes` removes it"),
+        "{told}"
+    );
+    assert_eq!(context.results(), before);
+    context.check_store();
+    assert_eq!(
+        unwanted(&context, &keep),
+        ["second[a=1]", "second[a=2]", "second[a=3]", "total"]
+    );
+    let outcome = context
+        .run(&[&["gc", "--yes"], &keep[..]].concat())
+        .assert_code(0);
+    assert!(
+        outcome.stdout.contains("removed 4 results, 4 objects, "),
+        "{outcome:#?}"
+    );
+    context.check_store();
+    assert_eq!(unwanted(&context, &keep), NOTHING);
+    assert_eq!(context.executed(&[]), NOTHING);
+    assert_eq!(
+        context.executed(&["--set", "stages.second.params.value=0.75"]),
+        ["second[a=1]", "second[a=2]", "second[a=3]", "total"]
+    );
+}
+
+#[test]
+fn a_published_figure_keeps_all_that_it_was_made_from() {
+    let context = Context::new(&format!(
+        "{CHAIN}\n[stages.aside]\nkind = \"noop\"\nparams = {{ value = 77 }}\n"
+    ));
+    context.executed(&[]);
+    assert_eq!(unwanted(&context, &LITTLE), ["aside"]);
+    fs_err::remove_file(context.path("out/total.parquet")).unwrap();
+    assert_eq!(unwanted(&context, &LITTLE).len(), 8);
+    let told = context
+        .run(&[&["gc"], &LITTLE[..]].concat())
+        .assert_code(0)
+        .stdout;
+    assert!(
+        told.contains("its published copy `out/total.parquet` is gone"),
+        "{told}"
+    );
+    context.executed(&[]);
+    context
+        .run(&[&["gc", "--yes"], &LITTLE[..]].concat())
+        .assert_code(0);
+    assert_eq!(context.executed(&[]), ["aside"]);
+}
+
+#[test]
+fn pins_keep_runs_and_cells_until_they_are_taken_away() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    fs_err::remove_dir_all(context.path("out")).unwrap();
+    assert!(
+        context
+            .run(&["pin"])
+            .assert_code(0)
+            .stderr
+            .starts_with("nothing is pinned")
+    );
+    let said = context.run(&["pin", "second[a=2]"]).assert_code(0).stderr;
+    insta::assert_snapshot!(context.filtered(&said), @"pinned second[a=2] ([DIGEST]): `provenir gc` keeps it and what it was computed from");
+    let rest: Vec<&str> = CHAIN_CELLS
+        .into_iter()
+        .filter(|cell| !["first[a=2]", "second[a=2]"].contains(cell))
+        .collect();
+    assert_eq!(unwanted(&context, &LITTLE), rest);
+    context.run(&["pin", "last"]).assert_code(0);
+    assert_eq!(unwanted(&context, &LITTLE), NOTHING);
+    let listed = context.run(&["pin"]).assert_code(0).stdout;
+    assert_eq!(listed.lines().count(), 2, "{listed}");
+    let run = context.runs()[0].file_name().unwrap().to_owned();
+    let said = context.run(&["unpin", &run]).assert_code(0).stderr;
+    assert_eq!(said, format!("run {run} is not pinned any more\n"));
+    assert_eq!(unwanted(&context, &LITTLE), rest);
+    context.run(&["unpin", "second"]).assert_code(0);
+    assert_eq!(unwanted(&context, &LITTLE), CHAIN_CELLS);
+    let said = context.run(&["unpin", "second"]).assert_code(2).stderr;
+    insta::assert_snapshot!(said, @r"
+    error: `second` is not pinned
+      help: `provenir pin` lists what is; name it as it is listed there
+    ");
+}
+
+#[test]
+fn a_pin_that_cannot_be_read_keeps_everything() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    context.run(&["pin", "total"]).assert_code(0);
+    let pin = files(&context.path("cache/pins-v1")).remove(0);
+    fs_err::write(&pin, "{").unwrap();
+    let before = context.results();
+    context
+        .run(&[&["gc", "--yes"], &LITTLE[..]].concat())
+        .assert_code(3);
+    assert_eq!(context.results(), before);
+}
+
+#[test]
+fn an_object_that_a_kept_result_names_too_stays() {
+    // 1 + 2 = 2 + 1: two actions, one artifact.
+    let manifest = |left: u32, right: u32| {
+        format!(
+            r#"
+            format = 1
+            pipeline.name = "shared"
+            stages.left = {{ kind = "noop", params = {{ value = {left} }} }}
+            stages.right = {{ kind = "noop", inputs = {{ one = "left" }}, params = {{ value = {right} }} }}
+            "#
+        )
+    };
+    let context = Context::new(&manifest(1, 2));
+    context.executed(&[]);
+    context.write("pipeline.toml", &manifest(2, 1));
+    context.executed(&[]);
+    let outcome = context
+        .run(&["gc", "--yes", "--keep-runs", "1", "--grace", "0"])
+        .assert_code(0);
+    assert!(
+        outcome.stdout.contains("removed 2 results, 1 object, "),
+        "{outcome:#?}"
+    );
+    assert_eq!(context.executed(&[]), NOTHING);
+    context.check_store();
+}
+
+#[test]
+fn a_run_under_way_loses_nothing() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "napping"
+        axes.a = [1, 2]
+        stages.quick = { kind = "noop", params = { value = "${a}" } }
+        stages.nap = { kind = "sleep", params = { seconds = 1 }, inputs = { one = "quick" } }
+        stages.total = { kind = "noop", inputs = { many = "nap" } }
+        "#,
+    );
+    context.executed(&["--only", "quick"]);
+    let mut running = context.start(&["--jobs", "1"]);
+    running.wait_for("cell-progress", "nap[a=1]");
+    let partials = files(&context.path("cache/partial-v1"));
+    let told = context
+        .run(&[&["gc", "--yes"], &LITTLE[..]].concat())
+        .assert_code(0)
+        .stdout;
+    assert!(told.contains("2 of runs under way"), "{told}");
+    assert_eq!(files(&context.path("cache/partial-v1")), partials);
+    let outcome = running.finish().assert_code(0);
+    assert_eq!(outcome.cells("cell-finished"), ["nap[a=1]", "nap[a=2]", "total"]);
+    context.run(&["verify"]).assert_code(0);
+    context.check_store();
+}
+
+/// Where somebody removes what a run relies on, it is computed again beside the cell that misses it.
+#[test]
+fn an_input_that_vanishes_during_a_run_is_computed_again() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "napping"
+        stages.quick = { kind = "noop", params = { value = 5 } }
+        stages.nap = { kind = "sleep", params = { seconds = 1 } }
+        stages.total = { kind = "noop", inputs = { many = ["nap", "quick"] } }
+        "#,
+    );
+    context.executed(&["--only", "quick"]);
+    let object = context.object("quick");
+    let mut running = context.start(&["--jobs", "1"]);
+    running.wait_for("cell-progress", "nap");
+    fs_err::remove_file(&object).unwrap();
+    let outcome = running.finish().assert_code(0);
+    assert_eq!(outcome.cells("cell-finished"), ["nap", "quick", "total"]);
+    context.check_store();
+}
+
+#[test]
+fn checkpoints_go_when_no_kept_run_began_their_cell() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "napping"
+        stages.nap = { kind = "sleep", params = { seconds = 600 } }
+        "#,
+    );
+    let mut running = context.start(&[]);
+    running.wait_for("cell-progress", "nap");
+    running.signal(rustix::process::Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+    let count = |arguments: &[&str]| {
+        let found = json(&context, &[&["gc", "--json"], arguments].concat(), 0);
+        found["unwanted"]["checkpoints"].as_array().unwrap().len()
+    };
+    assert_eq!(count(&["--grace", "0"]), 0, "the next run goes on from them");
+    assert_eq!(count(&["--keep-runs", "0"]), 0, "they are young");
+    assert_eq!(count(&LITTLE), 1);
+    context
+        .run(&[&["gc", "--yes"], &LITTLE[..]].concat())
+        .assert_code(0);
+    assert_eq!(files(&context.path("cache/partial-v1")).len(), 0);
+}
+
+#[test]
+fn what_a_killed_command_left_is_counted_and_goes() {
+    let context = Context::new(CHAIN);
+    let mut running = context.start(&[
+        "--set",
+        "stages.first.kind=\"sleep\"",
+        "--set",
+        "stages.first.params.seconds=600",
+    ]);
+    running.wait_for("cell-started", "");
+    running.signal(rustix::process::Signal::KILL);
+    running.finish();
+    crate::context::eventually("the workers' end", || {
+        let found = json(&context, &["gc", "--json"], 0);
+        found["unwanted"]["abandoned"]["files"].as_u64().unwrap() > 0
+    });
+    context.run(&["gc", "--yes"]).assert_code(0);
+    assert_eq!(files(&context.path("cache/tmp")), [""; 0]);
+}
+
+#[test]
+fn times_are_asked_for_with_their_unit() {
+    let context = Context::new(CHAIN);
+    let said = context.run(&["gc", "--grace", "7"]).assert_code(2).stderr;
+    assert!(
+        said.contains("write a whole number and a unit: 90s, 30m, 12h, 7d or 2w"),
+        "{said}"
+    );
+}

@@ -1,0 +1,224 @@
+use provenir_api::{Digest, FigureIdentity};
+use serde_json::Value;
+
+use crate::context::{CHAIN, Context};
+
+fn lineage(context: &Context, arguments: &[&str]) -> String {
+    let outcome = context.run(&[&["lineage"], arguments].concat()).assert_code(0);
+    let mut text = context.filtered(&outcome.stdout);
+    for run in context.runs() {
+        text = text.replace(run.file_name().unwrap(), "[RUN]");
+    }
+    let lines = text.lines().map(|line| match line.split_once(" on 20") {
+        Some((head, _)) => format!("{head} on [HOST]\n"),
+        None => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+fn json(context: &Context, arguments: &[&str]) -> Value {
+    let outcome = context.run(arguments).assert_code(0);
+    serde_json::from_str(&outcome.stdout).unwrap()
+}
+
+/// A figure as the kinds that draw write them, of the cell `total`.
+fn figure(context: &Context) -> Vec<u8> {
+    let key = json(context, &["lineage", "total", "--format", "json"])["focus"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let identity = FigureIdentity {
+        action_key: key,
+        data: Digest::of(b"data"),
+    };
+    FigureIdentity::seal(format!("<svg>\n{}\n<path d=\"M0\"/></svg>\n", identity.svg_metadata()).into_bytes())
+}
+
+#[test]
+fn a_cell_is_traced_up_to_sources_and_down_to_published_files() {
+    let context = Context::new(&CHAIN.replace(
+        "params = { value = 0.5 }",
+        "params = { value = 0.5, file = \"data.txt\" }",
+    ));
+    context.write("data.txt", "four");
+    context.executed(&[]);
+    insta::assert_snapshot!(lineage(&context, &["second[a=2]"]), @r"
+    second[a=2]: noop, action [DIGEST], value=0.5
+    output sum, content [DIGEST], object [DIGEST]
+    computed by run [RUN] on [HOST]
+    manifest `pipeline.toml`
+
+    made from
+      ├─ file ← a file, content [DIGEST]
+      └─ one ← first[a=2]: noop, action [DIGEST], value=2.0
+
+    used by
+      └─ total: noop, action [DIGEST], published `out/total.parquet`
+    ");
+    let up = lineage(&context, &["total"]);
+    for cell in [
+        "second[a=1]",
+        "second[a=2]",
+        "second[a=3]",
+        "first[a=1]",
+        "first[a=2]",
+        "first[a=3]",
+    ] {
+        assert_eq!(up.matches(&format!("← {cell}: noop")).count(), 1, "{up}");
+    }
+    assert!(!up.contains("used by"), "{up}");
+}
+
+#[test]
+fn digests_lead_to_the_same_lineage() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let by_cell = lineage(&context, &["first[a=1]"]);
+    let object = context.object("first[a=1]");
+    assert_eq!(lineage(&context, &[&object.file_name().unwrap()[..12]]), by_cell);
+    let key = json(&context, &["lineage", "first[a=1]", "--format", "json"])["focus"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(lineage(&context, &[&key[..12]]), by_cell);
+    // What is gone from the store is still in its records.
+    fs_err::remove_dir_all(context.path("out")).unwrap();
+    context
+        .run(&["gc", "--yes", "--keep-runs", "0", "--grace", "0"])
+        .assert_code(0);
+    let gone = lineage(&context, &[&key[..12]]);
+    assert!(
+        gone.contains("no longer in the store") && gone.contains("\nused by\n"),
+        "{gone}"
+    );
+}
+
+#[test]
+fn programs_get_the_whole_graph() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let found = json(&context, &["lineage", "total", "--format", "json"]);
+    let nodes = found["nodes"].as_array().unwrap();
+    assert_eq!(nodes.len(), 7);
+    let total = nodes.iter().find(|node| node["cell"] == "total").unwrap();
+    assert_eq!(total["action"], found["focus"]);
+    assert_eq!(total["inputs"].as_array().unwrap().len(), 3);
+    assert_eq!(total["published"][0]["present"], true);
+    let keys: Vec<&str> = nodes
+        .iter()
+        .map(|node| node["action"].as_str().unwrap())
+        .collect();
+    for input in nodes.iter().flat_map(|node| node["inputs"].as_array().unwrap()) {
+        assert!(keys.contains(&input["from"].as_str().unwrap()), "{input}");
+    }
+    let dot = context
+        .run(&["lineage", "total", "--format", "dot"])
+        .assert_code(0)
+        .stdout;
+    assert!(
+        dot.starts_with("digraph lineage {\n") && dot.ends_with("}\n"),
+        "{dot}"
+    );
+    assert_eq!(dot.matches(" -> ").count(), 7, "{dot}");
+}
+
+#[test]
+fn a_figure_alone_is_enough() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    fs_err::write(context.path("found.svg"), figure(&context)).unwrap();
+    let told = lineage(&context, &["found.svg"]);
+    let head: Vec<&str> = told.lines().take(5).collect();
+    assert_eq!(
+        head,
+        [
+            "`found.svg` is as Provenir made it",
+            "the file says: drawn by action [DIGEST], from data [DIGEST]",
+            "up to date: `pipeline.toml` makes the same today (total)",
+            "",
+            "total: noop, action [DIGEST]",
+        ]
+    );
+    let mut altered = figure(&context);
+    let position = altered.len() - 10;
+    altered[position] = b'9';
+    fs_err::write(context.path("found.svg"), altered).unwrap();
+    assert!(
+        lineage(&context, &["found.svg"]).starts_with("`found.svg` was altered since Provenir made it\n")
+    );
+}
+
+#[test]
+fn a_stale_figure_says_what_changed() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    fs_err::write(context.path("found.svg"), figure(&context)).unwrap();
+    let stale = |arguments: &[&str]| {
+        let told = lineage(&context, &[&["found.svg"], arguments].concat());
+        told.lines().nth(2).unwrap().to_owned()
+    };
+    let set = ["pipeline.toml", "--set", "stages.total.params.value=1"];
+    assert_eq!(
+        stale(&set),
+        "stale: `pipeline.toml` makes another today (total: value default → 1.0); `provenir run` makes the new one"
+    );
+    context.executed(&["--set", "stages.total.params.value=1"]);
+    assert_eq!(
+        stale(&set),
+        "stale: `pipeline.toml` makes another today (total: value default → 1.0); the newer result is in the store; `provenir run` publishes it"
+    );
+    assert_eq!(
+        stale(&["pipeline.toml", "--set", "stages.first.params.value=7"]),
+        "whether it is stale is known only when first[a=1] has run, which total of `pipeline.toml` depends on"
+    );
+    let found = json(
+        &context,
+        &[&["lineage", "found.svg", "--format", "json"], &set[..]].concat(),
+    );
+    assert_eq!(found["file"]["stale"], true);
+    // Where no manifest is named or found, the one whose run made it is taken.
+    let elsewhere = context.path("elsewhere");
+    fs_err::create_dir(&elsewhere).unwrap();
+    let mut command = context.command(&["lineage", "../found.svg", "--cache", "../cache"]);
+    command.current_dir(&elsewhere);
+    let outcome = crate::context::finish(&mut command).assert_code(0);
+    assert!(outcome.stdout.contains("up to date: `"), "{outcome:#?}");
+}
+
+#[test]
+fn a_published_table_is_known_by_its_bytes() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    fs_err::copy(context.path("out/total.parquet"), context.path("copy.parquet")).unwrap();
+    let told = lineage(&context, &["copy.parquet"]);
+    assert!(
+        told.starts_with("`copy.parquet` is as Provenir made it\nup to date: "),
+        "{told}"
+    );
+    assert!(told.contains("\ntotal: noop, action [DIGEST]\n"), "{told}");
+}
+
+#[test]
+fn what_is_not_known_is_said() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let said = |arguments: &[&str]| {
+        let outcome = context.run(&[&["lineage"], arguments].concat()).assert_code(2);
+        context.filtered(&outcome.stderr)
+    };
+    insta::assert_snapshot!(said(&["pipeline.toml"]), @r"
+    error: `pipeline.toml` does not say where it comes from, and the store `cache` does not know it
+      help: figures (SVG, PNG, GIF) carry their origin; `--cache` names another store
+    ");
+    fs_err::write(context.path("found.svg"), figure(&context)).unwrap();
+    insta::assert_snapshot!(said(&["found.svg", "--cache", "absent"]), @r"
+    `found.svg` is as Provenir made it
+    the file says: drawn by action [DIGEST], from data [DIGEST]
+    error: the store `absent` has neither result nor record of action [DIGEST]
+      help: `--cache` or PROVENIR_CACHE names the store of whoever made the file
+    ");
+    insta::assert_snapshot!(said(&["second[a=9]", "--axis", "a=9"]), @r"
+    error: `second[a=9]` has no result yet
+      help: `provenir run` computes it; then its lineage can be told
+    ");
+}
