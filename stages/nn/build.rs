@@ -20,19 +20,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let torch = libraries.join("../include");
     let toolkit = std::env::var("CUDA_HOME").map(|home| PathBuf::from(home).join("include"));
     let headers = [Some(torch.clone()), toolkit.ok()];
-    match headers
-        .into_iter()
-        .flatten()
-        .find(|folder| folder.join("cuda_runtime_api.h").exists())
-    {
-        Some(cuda) => compile(&library, &torch, &cuda)?,
-        None => {
-            println!(
-                "cargo::warning=no cuda_runtime_api.h in {} nor in CUDA_HOME: the worker will train on processors alone",
-                torch.display()
-            );
-            fs_err::write(&library, [])?;
-        }
+    let mut headers = headers.into_iter().flatten();
+    if let Some(cuda) = headers.find(|folder| folder.join("cuda_runtime_api.h").exists()) {
+        compile(&library, &torch, &cuda)?;
+    } else {
+        println!(
+            "cargo::warning=no cuda_runtime_api.h in {} nor in CUDA_HOME: the worker will train on processors alone",
+            torch.display()
+        );
+        fs_err::write(&library, [])?;
     }
     println!("cargo::rustc-env=PROVENIR_GRAPH_LIBRARY={}", library.display());
     Ok(())

@@ -87,11 +87,11 @@ impl Graph {
         };
         let handle: *mut *mut c_void = &raw mut graph.handle;
         // SAFETY: `handle` points to a place for a pointer; the rest is as `call` gives it.
-        shim.call(|error, length| unsafe { (shim.begin)(handle, error, length) })?;
+        Shim::call(|error, length| unsafe { (shim.begin)(handle, error, length) })?;
         let done = step();
         // SAFETY: the graph was begun, and is freed by `Drop` alone. It is ended even where the step failed, so that the
         // stream is of use again.
-        let ended = shim.call(|error, length| unsafe { (shim.end)(graph.handle, error, length) });
+        let ended = Shim::call(|error, length| unsafe { (shim.end)(graph.handle, error, length) });
         done?;
         ended?;
         Ok(graph)
@@ -99,8 +99,7 @@ impl Graph {
 
     fn replay(&self) -> Result<(), NnError> {
         // SAFETY: the graph was recorded, and is freed by `Drop` alone.
-        self.shim
-            .call(|error, length| unsafe { (self.shim.replay)(self.handle, error, length) })
+        Shim::call(|error, length| unsafe { (self.shim.replay)(self.handle, error, length) })
     }
 }
 
@@ -143,11 +142,11 @@ impl Shim {
 
     fn use_own_stream(self) -> Result<(), NnError> {
         // SAFETY: the arguments are as `call` gives them.
-        self.call(|error, length| unsafe { (self.stream)(error, length) })
+        Self::call(|error, length| unsafe { (self.stream)(error, length) })
     }
 
     /// Calls a function that gives 0, or another number and what happened as a C string of at most `length` bytes.
-    fn call(self, function: impl FnOnce(*mut c_char, usize) -> c_int) -> Result<(), NnError> {
+    fn call(function: impl FnOnce(*mut c_char, usize) -> c_int) -> Result<(), NnError> {
         let mut error: [c_char; 1024] = [0; 1024];
         if function(error.as_mut_ptr(), error.len()) == 0 {
             return Ok(());

@@ -42,7 +42,7 @@ pub use adam::{Adam, AdamSettings};
 pub use ensemble::{Ensemble, Gradient};
 pub use error::NnError;
 pub use graph::Repeated;
-pub use loss::{Contamination, Deviations, Judged, Robust, squared_error};
+pub use loss::{Contamination, Deviations, Judged, Responsibility, Robust, squared_error};
 pub use passes::{Backward, Forward, select_rows};
 pub use renormalised::Renormalised;
 pub use schedule::Schedule;

@@ -5,68 +5,77 @@ use crate::NnError;
 
 /// Gaussians about the outputs, contaminated by a uniform density over [−1, 1] in every component: the density of a
 /// target a about an output μ is (1 − ε) N(a; μ, σ²I) + ε 2^−A.
-#[derive(Clone, Debug, PartialEq)]
 pub struct Contamination {
-    /// A: number of components.
-    width: usize,
-    /// σ and ε of each network.
-    parameters: Vec<(f64, f64)>,
+    /// −log(ε 2^−A) of each network, `[K, 1]`.
+    base: Tensor,
+    /// Log odds of the Gaussian: their value where the error is 0, and their slope by it, `[K, 1]`.
+    offset: Tensor,
+    slope: Tensor,
 }
 
-impl Contamination {
-    /// With these pairs of σ and ε, one for each network; σ is positive, and ε between 0 and 1, both excluded.
+/// The probability that a sample came from the Gaussian of such a density: z = (1 − ε) N/((1 − ε) N + ε 2^−A).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Responsibility {
+    offset: f64,
+    slope: f64,
+}
+
+impl Responsibility {
+    /// Of a density over `width` components; σ is positive, and ε between 0 and 1, both excluded.
     ///
     /// # Panics
     ///
     /// Where they are not.
-    pub fn new(width: usize, parameters: Vec<(f64, f64)>) -> Self {
-        let sound = |(sigma, epsilon): &(f64, f64)| *sigma > 0.0 && *epsilon > 0.0 && *epsilon < 1.0;
+    pub fn new(width: usize, sigma: f64, epsilon: f64) -> Self {
         assert!(
-            parameters.iter().all(sound),
-            "deviations and shares of a mixture: {parameters:?}"
+            sigma > 0.0 && epsilon > 0.0 && epsilon < 1.0,
+            "a mixture of deviation {sigma} and share {epsilon}"
         );
-        Self { width, parameters }
-    }
-
-    /// σ and ε of each network.
-    pub fn parameters(&self) -> &[(f64, f64)] {
-        &self.parameters
-    }
-
-    /// d = log((1 − ε) N(a)/(ε 2^−A)) is linear in the squared error: its value at 0, and its slope.
-    fn odds(&self, (sigma, epsilon): (f64, f64)) -> (f64, f64) {
-        let width = self.width as f64;
+        let width = width as f64;
         // N(a) / 2^−A = (2/(σ √(2π)))^A exp(−A e/(2σ²)).
         let peak = width * libm::log(2.0 / (sigma * (2.0 * std::f64::consts::PI).sqrt()));
-        let share = libm::log((1.0 - epsilon) / epsilon);
-        (share + peak, -width / (2.0 * sigma * sigma))
+        Self {
+            offset: libm::log((1.0 - epsilon) / epsilon) + peak,
+            slope: -width / (2.0 * sigma * sigma),
+        }
     }
 
-    /// The probability that a sample of this squared error came from the Gaussian of a network: its responsibility
-    /// z = (1 − ε) N/((1 − ε) N + ε 2^−A).
-    pub fn responsibility(&self, network: usize, error: f64) -> f64 {
-        let (offset, slope) = self.odds(self.parameters[network]);
-        1.0 / (1.0 + libm::exp(-(offset + slope * error)))
+    /// That of a sample with this squared error.
+    pub fn of(self, error: f64) -> f64 {
+        1.0 / (1.0 + libm::exp(-(self.offset + self.slope * error)))
+    }
+}
+
+impl Contamination {
+    /// With these pairs of σ and ε, one for each network, over `width` components.
+    ///
+    /// # Panics
+    ///
+    /// As [`Responsibility::new`].
+    pub fn new(width: usize, parameters: &[(f64, f64)], device: Device) -> Result<Self, NnError> {
+        let odds: Vec<Responsibility> = parameters
+            .iter()
+            .map(|(sigma, epsilon)| Responsibility::new(width, *sigma, *epsilon))
+            .collect();
+        let column = |value: &dyn Fn(usize) -> f64| column(odds.len(), device, value);
+        Ok(Self {
+            base: column(&|network| {
+                width as f64 * std::f64::consts::LN_2 - libm::log(parameters[network].1)
+            })?,
+            offset: column(&|network| odds[network].offset)?,
+            slope: column(&|network| odds[network].slope)?,
+        })
     }
 
     /// Negative log-likelihoods of samples with these squared errors, `[K, B]`, and their responsibilities as weights: 2σ²/A
     /// times the likelihood's derivative by the squared error.
     pub fn judge(&self, errors: &Tensor) -> Result<Judged, NnError> {
-        let odds: Vec<(f64, f64)> = self.parameters.iter().map(|pair| self.odds(*pair)).collect();
-        let column = |value: &dyn Fn(usize) -> f64| column(self.parameters.len(), errors.device(), value);
-        // −log(ε 2^−A)
-        let base = column(&|network| {
-            let uniform = -(self.width as f64) * std::f64::consts::LN_2;
-            -(libm::log(self.parameters[network].1) + uniform)
-        })?;
-        let odds = errors
-            .f_mul(&column(&|network| odds[network].1)?)?
-            .f_add(&column(&|network| odds[network].0)?)?;
+        let odds = errors.f_mul(&self.slope)?.f_add(&self.offset)?;
         // log(1 + exp(d)), without overflow.
         let tail = odds.f_abs()?.f_neg()?.f_exp()?.f_log1p()?;
         let gain = odds.f_clamp_min(0.0)?.f_add(&tail)?;
         Ok(Judged {
-            loss: base.f_sub(&gain)?,
+            loss: self.base.f_sub(&gain)?,
             weight: odds.f_neg()?.f_exp()?.f_add_scalar(1.0)?.f_reciprocal()?,
         })
     }
@@ -99,7 +108,9 @@ mod tests {
     fn likelihood_slope_and_responsibility_are_those_of_the_formula() {
         let errors: Vec<f64> = (0..40).map(|index| 1e-4 * 1.25_f64.powi(index)).collect();
         for (width, sigma, epsilon) in [(1, 0.3, 0.2), (3, 0.25, 0.05), (8, 0.5, 0.4)] {
-            let mixture = Contamination::new(width as usize, vec![(sigma, epsilon)]);
+            let parameters = [(sigma, epsilon)];
+            let mixture = Contamination::new(width as usize, &parameters, Device::Cpu).unwrap();
+            let responsibility = Responsibility::new(width as usize, sigma, epsilon);
             let formula = |error: f64| {
                 let (gaussian, uniform) = densities(width, (sigma, epsilon), error);
                 -(gaussian + uniform).ln()
@@ -113,14 +124,14 @@ mod tests {
             for error in &errors {
                 let (gaussian, uniform) = densities(width, (sigma, epsilon), *error);
                 let expected = gaussian / (gaussian + uniform);
-                assert!((mixture.responsibility(0, *error) - expected).abs() < 1e-12);
+                assert!((responsibility.of(*error) - expected).abs() < 1e-12);
             }
         }
     }
 
     #[test]
     fn far_samples_have_finite_losses_and_no_weight() {
-        let mixture = Contamination::new(3, vec![(0.01, 0.2)]);
+        let mixture = Contamination::new(3, &[(0.01, 0.2)], Device::Cpu).unwrap();
         let judged = mixture
             .judge(&Tensor::from_slice(&[4.0_f32]).view([1, 1]))
             .unwrap();

@@ -10,7 +10,7 @@ mod deviations;
 mod robust;
 mod squared;
 
-pub use contamination::Contamination;
+pub use contamination::{Contamination, Responsibility};
 pub use deviations::Deviations;
 pub use robust::Robust;
 pub use squared::squared_error;

@@ -1,7 +1,8 @@
-use provenir_nn::{Contamination, NnError};
+use provenir_nn::{Contamination, NnError, Responsibility};
 
 use super::sample::residuals_of_some;
 use crate::cloning::{Course, Rule, Verdict};
+use crate::data::Data;
 use crate::method::Notes;
 use crate::student::{Batch, mean};
 
@@ -9,7 +10,8 @@ use crate::student::{Batch, mean};
 /// responsibility.
 pub(crate) struct Mixture {
     settings: MixtureSettings,
-    /// That of the epoch, fitted at its start: there is nothing to remember between epochs.
+    /// σ and ε of each policy, fitted at the start of the epoch: there is nothing to remember between epochs.
+    fitted: Vec<(f64, f64)>,
     density: Contamination,
 }
 
@@ -41,10 +43,10 @@ fn fit(errors: &[f64], width: usize, settings: MixtureSettings) -> (f64, f64) {
     let average = errors.iter().sum::<f64>() / errors.len() as f64;
     let (mut sigma, mut epsilon) = (average.sqrt().max(floor), settings.epsilon);
     for _ in 0..STEPS {
-        let density = Contamination::new(width, vec![(sigma, epsilon)]);
+        let responsibility = Responsibility::new(width, sigma, epsilon);
         let (mut weight, mut square) = (0.0, 0.0);
         for error in &errors {
-            let responsibility = density.responsibility(0, *error);
+            let responsibility = responsibility.of(*error);
             weight += responsibility;
             square += responsibility * error;
         }
@@ -64,23 +66,31 @@ fn fit(errors: &[f64], width: usize, settings: MixtureSettings) -> (f64, f64) {
 }
 
 impl Mixture {
-    /// For K policies over actions of that width.
-    pub(crate) fn new(members: usize, width: usize, settings: MixtureSettings) -> Self {
-        Self {
-            density: Contamination::new(width, vec![(1.0, settings.epsilon); members]),
+    /// For policies of these data.
+    pub(crate) fn new(data: &Data, settings: MixtureSettings) -> Result<Self, NnError> {
+        let fitted = vec![(1.0, settings.epsilon); data.members];
+        Ok(Self {
+            density: Contamination::new(data.action_width(), &fitted, data.device())?,
+            fitted,
             settings,
-        }
+        })
+    }
+
+    /// Fits each policy's parameters to what it is off now.
+    fn refit(&mut self, course: &Course<'_>) -> Result<(), NnError> {
+        let residuals = residuals_of_some(course)?;
+        let width = course.data.action_width();
+        self.fitted = (0..course.data.members)
+            .map(|member| fit(&residuals.errors(member), width, self.settings))
+            .collect();
+        self.density = Contamination::new(width, &self.fitted, course.data.device())?;
+        Ok(())
     }
 }
 
 impl Rule for Mixture {
     fn begin_epoch(&mut self, _: u64, course: &mut Course<'_>) -> Result<(), NnError> {
-        let residuals = residuals_of_some(course)?;
-        let width = course.data.action_width();
-        let fits =
-            (0..course.data.members).map(|member| fit(&residuals.errors(member), width, self.settings));
-        self.density = Contamination::new(width, fits.collect());
-        Ok(())
+        self.refit(course)
     }
 
     fn judge(&mut self, batch: &mut Batch<'_>) -> Result<Verdict, NnError> {
@@ -95,26 +105,23 @@ impl Rule for Mixture {
 
     fn notes(&self) -> Result<Notes, NnError> {
         Ok(Notes {
-            sigma: self
-                .density
-                .parameters()
-                .iter()
-                .map(|(sigma, _)| *sigma)
-                .collect(),
+            sigma: self.fitted.iter().map(|(sigma, _)| *sigma).collect(),
             effective: Vec::new(),
         })
     }
 
     fn trust(&mut self, course: &mut Course<'_>) -> Result<Option<Vec<f64>>, NnError> {
-        self.begin_epoch(0, course)?;
+        self.refit(course)?;
         let residuals = course.residuals()?;
-        let trust = (0..course.data.members).flat_map(|member| {
-            let errors = residuals.errors(member);
-            let density = &self.density;
-            errors
-                .into_iter()
-                .map(move |error| density.responsibility(member, error))
-        });
+        let trust = self
+            .fitted
+            .iter()
+            .enumerate()
+            .flat_map(|(member, (sigma, epsilon))| {
+                let density = Responsibility::new(course.data.action_width(), *sigma, *epsilon);
+                let errors = residuals.errors(member);
+                errors.into_iter().map(move |error| density.of(error))
+            });
         Ok(Some(trust.collect()))
     }
 }

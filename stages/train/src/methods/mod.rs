@@ -74,7 +74,9 @@ pub(crate) fn method<'a>(
                 learn_epsilon: parameters.mixture.learn_epsilon,
                 sigma_floor: parameters.mixture.sigma_floor,
             };
-            Cloning::new(setting, 1, Mixture::new(data.members, width, settings)).map(boxed)
+            Mixture::new(data, settings)
+                .and_then(|rule| Cloning::new(setting, 1, rule))
+                .map(boxed)
         }
         train::Method::RobustLoss => {
             Cloning::new(setting, 1, robust_loss(&parameters.robust_loss, width)).map(boxed)

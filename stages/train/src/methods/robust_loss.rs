@@ -1,5 +1,5 @@
 use provenir_nn::{NnError, Robust};
-use tch::{Device, Tensor};
+use tch::Tensor;
 
 use super::sample::residuals_of_some;
 use crate::cloning::{Course, Rule, Verdict};
@@ -12,8 +12,9 @@ pub(crate) struct RobustLoss {
     /// The loss's scale in proportion to that of the data.
     tuning: f64,
     scale: Scale,
-    /// Scale of each policy's residuals.
+    /// Scale of each policy's residuals, and that of its loss, `[K, 1]`, from the start of the epoch.
     scales: Vec<f64>,
+    column: Tensor,
 }
 
 /// Where the scale of the data comes from.
@@ -50,24 +51,12 @@ impl RobustLoss {
             tuning,
             scale,
             scales: Vec::new(),
+            column: Tensor::new(),
         }
     }
 
-    /// Scale of the loss for each policy, `[K, 1]`.
-    fn column(&self, device: Device) -> Result<Tensor, NnError> {
-        let values: Vec<f32> = self
-            .scales
-            .iter()
-            .map(|scale| (scale * self.tuning) as f32)
-            .collect();
-        Ok(Tensor::f_from_slice(&values)?
-            .f_view([values.len() as i64, 1])?
-            .f_to_device(device)?)
-    }
-}
-
-impl Rule for RobustLoss {
-    fn begin_epoch(&mut self, _: u64, course: &mut Course<'_>) -> Result<(), NnError> {
+    /// Finds each policy's scales from what it is off now.
+    fn measure(&mut self, course: &Course<'_>) -> Result<(), NnError> {
         let members = course.data.members;
         self.scales = match self.scale {
             Scale::Given(scale) => vec![scale; members],
@@ -77,13 +66,21 @@ impl Rule for RobustLoss {
                 (0..members).map(scale).collect()
             }
         };
+        let scales = self.scales.iter().map(|scale| (scale * self.tuning) as f32);
+        self.column = Tensor::f_from_slice(&scales.collect::<Vec<_>>())?
+            .f_view([members as i64, 1])?
+            .f_to_device(course.data.device())?;
         Ok(())
+    }
+}
+
+impl Rule for RobustLoss {
+    fn begin_epoch(&mut self, _: u64, course: &mut Course<'_>) -> Result<(), NnError> {
+        self.measure(course)
     }
 
     fn judge(&mut self, batch: &mut Batch<'_>) -> Result<Verdict, NnError> {
-        let judged = self
-            .loss
-            .judge(&batch.errors, &self.column(batch.errors.device())?)?;
+        let judged = self.loss.judge(&batch.errors, &self.column)?;
         batch.follow(&judged.weight)?;
         Ok(Verdict {
             loss: mean(&judged.loss)?,
@@ -99,7 +96,7 @@ impl Rule for RobustLoss {
     }
 
     fn trust(&mut self, course: &mut Course<'_>) -> Result<Option<Vec<f64>>, NnError> {
-        self.begin_epoch(0, course)?;
+        self.measure(course)?;
         let residuals = course.residuals()?;
         let mut trust = Vec::with_capacity(course.data.members * course.data.samples);
         for (member, scale) in self.scales.iter().enumerate() {
