@@ -163,7 +163,7 @@ fn in_words(audited: &[Audited], lacking: usize, divergences: &[Divergence]) -> 
     for (count, what) in [
         (
             number(|verdict| matches!(verdict, Verdict::Differs { .. })),
-            "differ",
+            "not reproduced",
         ),
         (
             number(|verdict| matches!(verdict, Verdict::OtherPlatform { .. })),

@@ -176,22 +176,17 @@ impl<'a> Explainer<'a> {
         let computed = Some(Moment::at(run, executed));
         let manifest = run.manifest().unwrap_or(&self.plan.manifest);
         let earlier = past.uses(manifest, &executed.cell, Some(run));
-        let mut why = match past.action(self.store, &key)? {
-            None => Why::bare(name, Some(key), Reason::Unrecorded),
-            Some(new) => self.since(name, key, &new, earlier.first().copied())?,
+        let mut why = match (past.action(self.store, &key)?, earlier.first()) {
+            (None, _) => Why::bare(name, Some(key), Reason::Unrecorded),
+            // The nearest of its kind may be a later one, or this one: it explains nothing of then.
+            (Some(_), None) => Why::bare(name, Some(key), Reason::NeverRun),
+            (Some(new), Some(found)) => self.since(name, key, &new, Some(*found))?,
         };
         why.computed = computed;
         why.up_to_date = true;
         why.seconds = Second::of(self.store, &key)?;
-        match why.reason {
-            Reason::ResultGone => why.reason = Reason::Repeated,
-            // The nearest of the kind may be a later one, or this one: it explains nothing of then.
-            Reason::New => {
-                why.reason = Reason::NeverRun;
-                why.since = None;
-                why.changes.clear();
-            }
-            _ => {}
+        if why.reason == Reason::ResultGone {
+            why.reason = Reason::Repeated;
         }
         Ok(why)
     }
@@ -282,7 +277,8 @@ impl<'a> Explainer<'a> {
         let past = self.past()?;
         let (before, now) = (past.maker(&old), past.maker(&new));
         let mut upstream = Upstream {
-            cell: now.or(before).map(|(_, executed)| executed.cell.clone()),
+            // Cells that are one action now may have been several before: their names tell them apart.
+            cell: before.or(now).map(|(_, executed)| executed.cell.clone()),
             old,
             new,
             changes: Vec::new(),

@@ -113,7 +113,7 @@ fn what_comes_out_differently_is_told_to_the_row() {
         .assert_code(1);
     let told: Vec<&str> = outcome.stdout.lines().collect();
     assert!(
-        told[0].starts_with("5 of 7 cells reproduced, 1 differ, 1 not comparable, because what they take came out differently or failed (provenir "),
+        told[0].starts_with("5 of 7 cells reproduced, 1 not reproduced, 1 not comparable, because what they take came out differently or failed (provenir "),
         "{outcome:#?}"
     );
     assert_eq!(

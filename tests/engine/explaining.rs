@@ -98,6 +98,31 @@ fn what_changed_is_told_long_after_back_to_the_root() {
 }
 
 #[test]
+fn cells_that_became_one_action_are_told_apart_by_what_they_were() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let set = ["--axis", "a=1,2", "--set", "stages.first.params.value=9"];
+    context.executed(&set);
+    insta::assert_snapshot!(said(&context, &[&["why", "second[a=2]"], &set[..]].concat()), @r"
+    second[a=2]
+      is up to date: run [RUN 2] computed it as `second[a=1]`
+      it ran then, because this had changed since run [RUN 1]:
+        input one changed
+          from first[a=1], because this changed:
+            value 1.0 → 9.0
+      root cause:
+        value 1.0 → 9.0, in first[a=1]
+    ");
+    let total = said(&context, &[&["why", "total"], &set[..]].concat());
+    for root in [
+        "value 1.0 → 9.0, in first[a=1]\n",
+        "value 2.0 → 9.0, in first[a=2]\n",
+    ] {
+        assert!(total.contains(root), "{total}");
+    }
+}
+
+#[test]
 fn what_was_collected_is_still_known() {
     let context = Context::new(CHAIN);
     context.executed(&[]);
