@@ -279,7 +279,7 @@ mod tests {
         let other = TableBuilder::new().f64("value", vec![1.0, 2.0]).build().unwrap();
         assert_eq!(
             told_of(&old, &other),
-            "columns value f64, name utf8 became value f64"
+            "columns value f64, name text became value f64"
         );
         let noted = TableBuilder::new()
             .f64("value", vec![1.0, 2.0])
