@@ -2,6 +2,7 @@
 SHELL := /bin/bash
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 PROVENIR := target/release/provenir
+.DEFAULT_GOAL := help
 
 .PHONY: quickstart test lint bench setup build oracle smoke help
 
@@ -13,6 +14,7 @@ quickstart: build ## set up, build, and run the quickstart pipeline: from demons
 
 test: build ## set up, build, and run every test
 	@scripts/setup.sh test
+	@cargo test --release --workspace --no-run
 	@cargo test --release --workspace --quiet
 	@scripts/check_parquet.sh
 
@@ -31,7 +33,8 @@ setup: ## Debian packages, Rust, LibTorch
 	@scripts/setup.sh build
 
 build: setup ## set up and build
-	@cargo build --release --workspace --quiet
+	@[ -e $(PROVENIR) ] || echo "building: about ten minutes on two idle cores the first time, 5 GB below target/"
+	@cargo build --release --workspace
 
 smoke: build ## the quickstart at its smallest
 	@$(PROVENIR) run pipelines/quickstart.toml --profile smoke

@@ -21,6 +21,7 @@ debian_packages() {
         dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' || missing+=("$package")
     done
     if [ ${#missing[@]} -eq 0 ]; then
+        say "Debian packages: all there"
         return
     fi
     say "installing Debian packages: ${missing[*]}"
@@ -60,10 +61,11 @@ libtorch() {
         return
     fi
     if [ "$(cat "$deps/libtorch/build-version" 2>/dev/null)" = 2.11.0 ]; then
+        say "LibTorch 2.11.0: there, in .deps/libtorch"
         return
     fi
     [ "$(uname -sm)" = "Linux x86_64" ] || fail "only Linux on x86-64 is set up by this script; set LIBTORCH to a LibTorch 2.11.0"
-    say "fetching LibTorch 2.11.0 into .deps/libtorch (0.55 GB to download, 0.4 GB on disk)"
+    say "fetching LibTorch 2.11.0 into .deps/libtorch (0.55 GB to download, of which 0.4 GB are kept)"
     rm -rf "$deps/download" "$deps/libtorch.new"
     mkdir -p "$deps/download" "$deps/libtorch.new/lib"
     fetch torch==2.11.0
@@ -84,6 +86,7 @@ libtorch() {
     echo 2.11.0 >"$deps/libtorch.new/build-version"
     rm -rf "$deps/download" "$deps/libtorch"
     mv "$deps/libtorch.new" "$deps/libtorch"
+    say "LibTorch 2.11.0: ready"
 }
 
 # CUDA's headers, from which the build makes what lets a GPU repeat a step; nothing of CUDA is needed to run.
