@@ -146,6 +146,17 @@ fn validation(inputs: &Inputs, demos: &Demonstrations) -> Result<Option<Demonstr
             .help("wire both from demonstrations of one environment"));
         }
     }
+    if validation.rows() > 0 && demos.about.time_feature != validation.about.time_feature {
+        let (with, without) = if demos.about.time_feature {
+            ("learn from", "validate on")
+        } else {
+            ("validate on", "learn from")
+        };
+        return Err(Failure::stage(format!(
+            "the observations to {with} end with the time feature, those to {without} do not"
+        ))
+        .help("wire both from demonstrations of one expert"));
+    }
     Ok((validation.rows() > 0).then_some(validation))
 }
 

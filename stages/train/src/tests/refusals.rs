@@ -21,6 +21,14 @@ fn what_cannot_be_learnt_from_is_refused_with_its_reason() {
         "the observations to learn from have 3 entries, those to validate on 1"
     );
 
+    let mut timeless = demonstrations(10, 2);
+    timeless.about.time_feature = false;
+    let both = inputs(&demos).with_table("validation", timeless.into_table().unwrap());
+    assert_eq!(
+        refusal(&bc, &both).to_string(),
+        "the observations to learn from end with the time feature, those to validate on do not"
+    );
+
     let rbc = parameters!({ "method": "rbc", "hidden": [4], "epochs": 1, "rbc": { "block": 11 } });
     let failure = refusal(&rbc, &inputs(&demos));
     assert_eq!(failure.to_string(), "10 demonstrations do not make a block of 11");
