@@ -65,6 +65,10 @@ pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
             level: Level::Warning,
             message,
         } => format!("warning: {cell}: {message}"),
+        Event::CellDamaged { cell, object } => format!(
+            "warning: the artifact {} of {cell} is not what was stored: it is taken out of the store, and the cell runs again",
+            object.short()
+        ),
         Event::CellFailed {
             cell,
             failure,

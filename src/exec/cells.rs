@@ -64,7 +64,7 @@ impl Scheduler<'_, '_> {
                     self.reuse(cell, key);
                     return Ok(Some(result));
                 }
-                Lookup::Miss(reason) => self.discard(&reason),
+                Lookup::Miss(reason) => self.discard(cell, &reason),
             }
         }
         self.enqueue(cell, key);
@@ -72,11 +72,17 @@ impl Scheduler<'_, '_> {
     }
 
     /// Takes a damaged artifact out of the store, so that nothing takes it for a good one from now on.
-    pub(super) fn discard(&mut self, reason: &MissReason) {
-        if let MissReason::Damaged(object) = reason
-            && let Err(error) = self.store.discard_if_damaged(object)
-        {
-            self.halt(Failure::from(&error));
+    pub(super) fn discard(&mut self, cell: CellIndex, reason: &MissReason) {
+        let MissReason::Damaged(object) = reason else {
+            return;
+        };
+        match self.store.discard_if_damaged(object) {
+            Ok(true) => self.voice.say(&Event::CellDamaged {
+                cell: self.cell(cell),
+                object: *object,
+            }),
+            Ok(false) => {}
+            Err(error) => self.halt(Failure::from(&error)),
         }
     }
 

@@ -181,7 +181,14 @@ pub enum Event<'a> {
         /// What, and why.
         failure: &'a Failure,
     },
-    /// An artifact turned out to be damaged; what made it runs again.
+    /// An artifact is not what was stored: it was taken out of the store, and what made it runs again.
+    CellDamaged {
+        /// The cell that made it.
+        cell: CellRef<'a>,
+        /// The damaged object.
+        object: provenir_api::Digest,
+    },
+    /// An artifact that a cell was to read turned out to be damaged; what made it runs again.
     CellRepairing {
         /// The cell that runs again.
         cell: CellRef<'a>,

@@ -219,7 +219,7 @@ impl<'a, 's> Scheduler<'a, 's> {
                 }
                 Standing::Due { key, reason } => {
                     if let Due::Miss(reason) = reason {
-                        self.discard(&reason);
+                        self.discard(index, &reason);
                     }
                     due.push((index, key));
                     State::Ready(key)

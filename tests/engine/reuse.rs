@@ -187,8 +187,16 @@ fn an_artifact_that_was_tampered_with_is_refused_and_computed_again() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     overwrite(&object, &bytes);
-    assert_eq!(context.executed(&[]), ["second[a=2]"]);
+    let outcome = context.events(&[]).assert_code(0);
+    assert_eq!(outcome.cells("cell-damaged"), ["second[a=2]"]);
+    assert_eq!(outcome.cells("cell-finished"), ["second[a=2]"]);
     context.check_store();
+    // Once more, as a person sees it.
+    overwrite(&object, &bytes);
+    let told = context.run(&["run"]).assert_code(0).stderr;
+    let digest = object.file_name().unwrap()[..12].to_owned();
+    let expected = format!("warning: the artifact {digest} of second[a=2] is not what was stored");
+    assert!(told.contains(&expected), "{told}");
 }
 
 /// Where the index cannot tell that an object was touched, the cell that reads it does.
