@@ -400,7 +400,7 @@ mod tests {
         warm(&mut passes);
         // Units of the first hidden layer that nothing activates.
         for (_, bias) in ensemble.layers().take(1) {
-            bias.shallow_clone().fill_(-1e3);
+            let _ = bias.shallow_clone().fill_(-1e3);
         }
         for _ in 0..12_000 {
             passes.prepare();
