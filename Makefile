@@ -33,7 +33,7 @@ setup: ## Debian packages, Rust, LibTorch
 	@scripts/setup.sh build
 
 build: setup ## set up and build
-	@[ -e $(PROVENIR) ] || echo "building: about ten minutes on two idle cores the first time, 5 GB below target/"
+	@[ -e $(PROVENIR) ] || echo "building: about ten minutes on two idle cores the first time"
 	@cargo build --release --workspace
 
 smoke: build ## the quickstart at its smallest

@@ -207,7 +207,7 @@ impl Graph {
             gathered: input.gathered.clone(),
             source: input.source.clone(),
             content: input.content,
-            from: self.producer(&input.content, run),
+            from: self.producer(&input.content, key, run),
         });
         let copies = self.publications.iter().filter(|copy| copy.key == *key);
         Some(Node {
@@ -233,26 +233,43 @@ impl Graph {
         })
     }
 
-    /// Which action gave an artifact: of several that gave the same, the one of the consumer's run.
-    fn producer(&self, content: &Digest, run: Option<&PastRun>) -> Option<ActionKey> {
-        let makers = self.producers.get(content)?;
-        if makers.len() > 1
+    /// Which action an artifact that `consumer` took comes from: of several that gave the same, one of the consumer's run.
+    ///
+    /// One that gives on what it took (a corruption of no sample, a split that leaves nothing out) is not where it comes from.
+    fn producer(&self, content: &Digest, consumer: &ActionKey, run: Option<&PastRun>) -> Option<ActionKey> {
+        let takes = |key: &ActionKey| {
+            self.consumers
+                .get(content)
+                .is_some_and(|consumers| consumers.contains(key))
+        };
+        let makers = || self.producers.get(content).into_iter().flatten().copied();
+        let mut origins: Vec<ActionKey> = makers().filter(|key| !takes(key)).collect();
+        if origins.is_empty() {
+            origins = makers().filter(|key| key != consumer).collect();
+        }
+        if origins.len() > 1
             && let Some(run) = run
         {
             let used: BTreeSet<ActionKey> = run.cells().map(|(_, key)| key).collect();
-            if let Some(key) = makers.iter().find(|key| used.contains(key)) {
+            if let Some(key) = origins.iter().find(|key| used.contains(key)) {
                 return Some(*key);
             }
         }
-        makers.first().copied()
+        origins.first().copied()
     }
 
     /// The actions that took something of an action's.
     pub fn consumers(&self, key: &ActionKey) -> BTreeSet<ActionKey> {
         let outputs = self.facts(key).map(|(_, outputs)| outputs).unwrap_or_default();
-        outputs
-            .iter()
-            .flat_map(|artifact| self.consumers.get(&artifact.content).into_iter().flatten())
+        let contents = outputs.iter().map(|artifact| &artifact.content);
+        contents
+            .flat_map(|content| {
+                let takers = self.consumers.get(content).into_iter().flatten();
+                takers.filter(|taker| {
+                    let run = self.history.executions(taker).next().map(|(run, _)| run);
+                    self.producer(content, taker, run).as_ref() == Some(key)
+                })
+            })
             .copied()
             .collect()
     }

@@ -222,3 +222,34 @@ fn what_is_not_known_is_said() {
       help: `provenir run` computes it; then its lineage can be told
     ");
 }
+
+/// What gives on what it took is not where it comes from: not for those that took the same, and least of all for itself.
+#[test]
+fn a_cell_that_changes_nothing_is_nobodys_origin() {
+    let context = Context::new(
+        r#"
+format = 1
+[pipeline]
+name = "identity"
+[axes]
+a = [0.0, 1.0]
+[stages.first]
+kind = "noop"
+params = { value = 5.0 }
+[stages.second]
+kind = "noop"
+inputs = { one = "first" }
+params = { value = "${a}" }
+"#,
+    );
+    context.executed(&[]);
+    for cell in ["second[a=0]", "second[a=1]"] {
+        let told = lineage(&context, &[cell]);
+        assert!(told.contains("one ← first: noop"), "{told}");
+        assert_eq!(told.matches("second[").count(), 1, "{told}");
+    }
+    let told = lineage(&context, &["first"]);
+    for cell in ["second[a=0]", "second[a=1]"] {
+        assert_eq!(told.matches(cell).count(), 1, "{told}");
+    }
+}
