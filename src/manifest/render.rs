@@ -138,7 +138,7 @@ impl SourceCode for Excerpts {
         after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let found = self.0.read_span(span, before, after)?;
-        let lines = found.data().iter().filter(|byte| **byte == b'\n').count();
+        let lines = found.data().split(|byte| *byte == b'\n').count() - 1;
         Ok(Box::new(MietteSpanContents::new_named(
             self.0.name().to_owned(),
             found.data(),

@@ -101,7 +101,7 @@ params = {{ {training} }}
       help: ask for fewer, or set `samples` of stage `demos` to 1667 or more
     "#);
     insta::assert_snapshot!(said("samples = 1_000", "samples = '${n}', validation = 0.0"), @r#"
-    5:11: `samples`: 2000 rows are asked for, and `corrupted` gives 1000 (ask for fewer, or raise `samples` of stage `demos`)
+    5:11: `samples`: 2000 rows are asked for, and `corrupted` gives 1000 (ask for fewer, or set `samples` of stage `demos` to 2000 or more)
       × `samples`: 2000 rows are asked for, and `corrupted` gives 1000
        ╭─[5:11]
      4 │ [axes]
@@ -111,10 +111,16 @@ params = {{ {training} }}
      7 │ kind = "collect"
      8 │ params = { env = "hopper", expert = "e.parquet", samples = 1_000 }
        ·                                                            ──┬──
-       ·                                                              ╰── as many as this says
+       ·                                                              ╰── this says 1000
      9 │ [stages.corrupted]
        ╰────
-      help: ask for fewer, or raise `samples` of stage `demos`
+        ╭─[16:22]
+     15 │ inputs = { demos = "corrupted" }
+     16 │ params = { samples = '${n}', validation = 0.0 }
+        ·                      ───┬──
+        ·                         ╰── used here
+        ╰────
+      help: ask for fewer, or set `samples` of stage `demos` to 2000 or more
     "#);
     for (size, training) in [
         ("samples = 1_500", "samples = 1_500, validation = 0.0"),

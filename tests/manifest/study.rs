@@ -86,185 +86,188 @@ fn nothing_is_said_of_what_is_right() {
     );
 }
 
+/// What stands in the study, what is written in its place, and the beginning of what is said.
+const MISTAKES: &[(&str, &str, &str)] = &[
+    // Names where they are declared and where they are used.
+    (
+        "outlier = ",
+        "outleir = ",
+        "14:12: unknown parameter `outleir` (did you mean `outlier`?)",
+    ),
+    (
+        "[stages.corrupted]",
+        "[stages.corupted]",
+        "17:20: there is no stage `corrupted` (did you mean `corupted`?)",
+    ),
+    (
+        "[stages.demos]",
+        "[stages.dmeos]",
+        "13:20: there is no stage `demos` (did you mean `dmeos`?)",
+    ),
+    (
+        "\"demos\" }",
+        "\"deoms\" }",
+        "13:20: there is no stage `deoms` (did you mean `demos`?)",
+    ),
+    (
+        "[stages.demos]",
+        "[stages.\"de.mos\"]",
+        "8:9: the stage name `de.mos` holds `.`",
+    ),
+    (
+        "[stages.demos]",
+        "[stages.\"d\u{435}mos\"]",
+        "8:9: the stage name `d\u{435}mos` holds `\u{435}` (U+0435), which is not the `e` that it looks like",
+    ),
+    (
+        "\"demos\" }",
+        "\"dem\u{43e}s\" }",
+        "13:20: there is no stage `dem\u{43e}s` (did you mean `demos`? its `\u{43e}` is U+043E, which is not the `o` of a keyboard)",
+    ),
+    (
+        "kind = \"corrupt\"",
+        "kind = \"corupt\"",
+        "12:8: there is no kind `corupt` (did you mean `corrupt`?)",
+    ),
+    (
+        "\nepsilon =",
+        "\nepsilom =",
+        "14:46: there is no axis `epsilon` (did you mean `epsilom`?)",
+    ),
+    (
+        "\nenv =",
+        "\nenvs =",
+        "10:19: there is no axis `env` (did you mean `envs`?)",
+    ),
+    (
+        "[axes]",
+        "[axis]",
+        "4:2: `axis` is no key of a manifest (did you mean `axes`?)",
+    ),
+    (
+        "parts.train",
+        "parts.trian",
+        "21:27: stage `parts` (kind `split`) has no output `trian` (did you mean `train`?)",
+    ),
+    // Values, and columns that they would have given.
+    (
+        "\"${epsilon}\"",
+        "5",
+        "14:45: `fraction`: must be at most 1, is 5",
+    ),
+    (
+        "[0.0, 0.1]",
+        "[0.0, \"a\"]",
+        "6:17: `fraction`: expected a number, found \"a\"",
+    ),
+    (
+        "\"${method}\"",
+        "\"b\u{441}\"",
+        "22:21: `method`: \"b\u{441}\" is not one of",
+    ),
+    (
+        "\"${method}\"",
+        "\"${methods}\"",
+        "22:22: there is no axis `methods` (did you mean `method`?)",
+    ),
+    (
+        "epochs = 10",
+        "epochs = 24e3",
+        "22:43: `epochs`: expected a whole number, found 24000.0 (write 24000)",
+    ),
+    (
+        "epochs = 10",
+        "epochs = 10, hidden = 64",
+        "22:56: `hidden`: expected an array, found 64 (write [64])",
+    ),
+    // Keys.
+    (
+        "inputs = { demos = \"demos\" }",
+        "input = { demos = \"demos\" }",
+        "13:1: `input` is no key of a stage (did you mean `inputs`?)",
+    ),
+    (
+        "inputs = { demos = \"demos\" }",
+        "inputs = \"demos\"",
+        "13:10: `inputs` must be a table, not a text (write `inputs = { NAME = \"demos\" }`)",
+    ),
+    (
+        "params = { outlier = \"boundary\", ",
+        "outlier = \"boundary\"\nparams = { ",
+        "14:1: `outlier` is no key of a stage (it is a parameter: `params = { outlier = … }`, or `params.outlier = …`)",
+    ),
+    (
+        "params = { outlier",
+        "parms = { outlier",
+        "14:1: `parms` is no key of a stage (did you mean `params`?)",
+    ),
+    (
+        "kind = \"corrupt\"",
+        "knid = \"corrupt\"",
+        "12:1: `knid` is no key of a stage (did you mean `kind`?)",
+    ),
+    (
+        "format = 1",
+        "fromat = 1",
+        "1:1: `fromat` is no key of a manifest (did you mean `format`?)",
+    ),
+    (
+        "[pipeline]",
+        "[pipelne]",
+        "2:2: `pipelne` is no key of a manifest (did you mean `pipeline`?)",
+    ),
+    // Forms that are written elsewhere.
+    (
+        "{ policy = \"policy\" }",
+        "{ policy = \"policy[method=rbx]\" }",
+        "25:21: axis `method` has no value `rbx`; `policy[method=rbx]` names no stage (a slice is a table: `{ stage = \"policy\", at = { method = \"rbc\" } }`)",
+    ),
+    (
+        "{ policy = \"policy\" }",
+        "{ policy = \"policy[epsilon=0.10]\" }",
+        "25:21: `policy[epsilon=0.10]` names no stage (a slice is a table: `{ stage = \"policy\", at = { epsilon = 0.1 } }`)",
+    ),
+    (
+        "\"demos.episodes\"",
+        "\"demos.episodes as expert\"",
+        "29:31: `demos.episodes as expert` names no stage (a name is given in a table: `{ stage = \"demos.episodes\", as = \"expert\" }`)",
+    ),
+    (
+        "\"demos.episodes\"] }",
+        "\"demos.episodes\"], as = \"x\" }",
+        "29:50: kind `plot` has no input `as` (`as` names a member of a list of inputs: `[\"STAGE\", { stage = \"STAGE\", as = \"NAME\" }]`)",
+    ),
+    (
+        "columns = \"env\" }",
+        "columns = \"env\" }\nas = \"x\"",
+        "31:1: `as` is no key of a stage (`as` names a member of a list of inputs: `[\"STAGE\", { stage = \"STAGE\", as = \"NAME\" }]`)",
+    ),
+    (
+        "{ policy = \"policy\" }",
+        "{ policy = { stage = \"policy\", as = \"x\" } }",
+        "25:46: `as` names a member of a list, and input `policy` takes one artifact (leave `as` out)",
+    ),
+    (
+        "columns = \"env\" }",
+        "columns = \"env\" }\nover = \"seed\"",
+        "31:8: `over` must be an array, not a text (write `over = [\"seed\"]`)",
+    ),
+    (
+        "columns = \"env\" }",
+        "columns = \"env\" }\nexclude = { env = \"ant\" }",
+        "31:11: `exclude` must be an array, not a table (write `exclude = [{ env = \"ant\" }]`)",
+    ),
+    (
+        "method = [\"bc\", \"rbc\"]",
+        "method = \"bc\"",
+        "7:10: axis `method` must be an array, not a text (write `method = [\"bc\"]`)",
+    ),
+];
+
 #[test]
 fn a_mistake_is_said_once_although_more_follows_from_it() {
     let mut wrong = Vec::new();
-    for (old, new, message) in [
-        // Names where they are declared and where they are used.
-        (
-            "outlier = ",
-            "outleir = ",
-            "14:12: unknown parameter `outleir` (did you mean `outlier`?)",
-        ),
-        (
-            "[stages.corrupted]",
-            "[stages.corupted]",
-            "17:20: there is no stage `corrupted` (did you mean `corupted`?)",
-        ),
-        (
-            "[stages.demos]",
-            "[stages.dmeos]",
-            "13:20: there is no stage `demos` (did you mean `dmeos`?)",
-        ),
-        (
-            "\"demos\" }",
-            "\"deoms\" }",
-            "13:20: there is no stage `deoms` (did you mean `demos`?)",
-        ),
-        (
-            "[stages.demos]",
-            "[stages.\"de.mos\"]",
-            "8:9: the stage name `de.mos` holds `.`",
-        ),
-        (
-            "[stages.demos]",
-            "[stages.\"d\u{435}mos\"]",
-            "8:9: the stage name `d\u{435}mos` holds `\u{435}` (U+0435), which is not the `e` that it looks like",
-        ),
-        (
-            "\"demos\" }",
-            "\"dem\u{43e}s\" }",
-            "13:20: there is no stage `dem\u{43e}s` (did you mean `demos`? its `\u{43e}` is U+043E, which is not the `o` of a keyboard)",
-        ),
-        (
-            "kind = \"corrupt\"",
-            "kind = \"corupt\"",
-            "12:8: there is no kind `corupt` (did you mean `corrupt`?)",
-        ),
-        (
-            "\nepsilon =",
-            "\nepsilom =",
-            "14:46: there is no axis `epsilon` (did you mean `epsilom`?)",
-        ),
-        (
-            "\nenv =",
-            "\nenvs =",
-            "10:19: there is no axis `env` (did you mean `envs`?)",
-        ),
-        (
-            "[axes]",
-            "[axis]",
-            "4:2: `axis` is no key of a manifest (did you mean `axes`?)",
-        ),
-        (
-            "parts.train",
-            "parts.trian",
-            "21:27: stage `parts` (kind `split`) has no output `trian` (did you mean `train`?)",
-        ),
-        // Values, and columns that they would have given.
-        (
-            "\"${epsilon}\"",
-            "5",
-            "14:45: `fraction`: must be at most 1, is 5",
-        ),
-        (
-            "[0.0, 0.1]",
-            "[0.0, \"a\"]",
-            "6:17: `fraction`: expected a number, found \"a\"",
-        ),
-        (
-            "\"${method}\"",
-            "\"b\u{441}\"",
-            "22:21: `method`: \"b\u{441}\" is not one of",
-        ),
-        (
-            "\"${method}\"",
-            "\"${methods}\"",
-            "22:22: there is no axis `methods` (did you mean `method`?)",
-        ),
-        (
-            "epochs = 10",
-            "epochs = 24e3",
-            "22:43: `epochs`: expected a whole number, found 24000.0 (write 24000)",
-        ),
-        (
-            "epochs = 10",
-            "epochs = 10, hidden = 64",
-            "22:56: `hidden`: expected an array, found 64 (write [64])",
-        ),
-        // Keys.
-        (
-            "inputs = { demos = \"demos\" }",
-            "input = { demos = \"demos\" }",
-            "13:1: `input` is no key of a stage (did you mean `inputs`?)",
-        ),
-        (
-            "inputs = { demos = \"demos\" }",
-            "inputs = \"demos\"",
-            "13:10: `inputs` must be a table, not a text (write `inputs = { NAME = \"demos\" }`)",
-        ),
-        (
-            "params = { outlier = \"boundary\", ",
-            "outlier = \"boundary\"\nparams = { ",
-            "14:1: `outlier` is no key of a stage (it is a parameter: `params = { outlier = … }`, or `params.outlier = …`)",
-        ),
-        (
-            "params = { outlier",
-            "parms = { outlier",
-            "14:1: `parms` is no key of a stage (did you mean `params`?)",
-        ),
-        (
-            "kind = \"corrupt\"",
-            "knid = \"corrupt\"",
-            "12:1: `knid` is no key of a stage (did you mean `kind`?)",
-        ),
-        (
-            "format = 1",
-            "fromat = 1",
-            "1:1: `fromat` is no key of a manifest (did you mean `format`?)",
-        ),
-        (
-            "[pipeline]",
-            "[pipelne]",
-            "2:2: `pipelne` is no key of a manifest (did you mean `pipeline`?)",
-        ),
-        // Forms that are written elsewhere.
-        (
-            "{ policy = \"policy\" }",
-            "{ policy = \"policy[method=rbx]\" }",
-            "25:21: axis `method` has no value `rbx`; `policy[method=rbx]` names no stage (a slice is a table: `{ stage = \"policy\", at = { method = \"rbc\" } }`)",
-        ),
-        (
-            "{ policy = \"policy\" }",
-            "{ policy = \"policy[epsilon=0.10]\" }",
-            "25:21: `policy[epsilon=0.10]` names no stage (a slice is a table: `{ stage = \"policy\", at = { epsilon = 0.1 } }`)",
-        ),
-        (
-            "\"demos.episodes\"",
-            "\"demos.episodes as expert\"",
-            "29:31: `demos.episodes as expert` names no stage (a name is given in a table: `{ stage = \"demos.episodes\", as = \"expert\" }`)",
-        ),
-        (
-            "\"demos.episodes\"] }",
-            "\"demos.episodes\"], as = \"x\" }",
-            "29:50: kind `plot` has no input `as` (`as` names a member of a list of inputs: `[\"STAGE\", { stage = \"STAGE\", as = \"NAME\" }]`)",
-        ),
-        (
-            "columns = \"env\" }",
-            "columns = \"env\" }\nas = \"x\"",
-            "31:1: `as` is no key of a stage (`as` names a member of a list of inputs: `[\"STAGE\", { stage = \"STAGE\", as = \"NAME\" }]`)",
-        ),
-        (
-            "{ policy = \"policy\" }",
-            "{ policy = { stage = \"policy\", as = \"x\" } }",
-            "25:46: `as` names a member of a list, and input `policy` takes one artifact (leave `as` out)",
-        ),
-        (
-            "columns = \"env\" }",
-            "columns = \"env\" }\nover = \"seed\"",
-            "31:8: `over` must be an array, not a text (write `over = [\"seed\"]`)",
-        ),
-        (
-            "columns = \"env\" }",
-            "columns = \"env\" }\nexclude = { env = \"ant\" }",
-            "31:11: `exclude` must be an array, not a table (write `exclude = [{ env = \"ant\" }]`)",
-        ),
-        (
-            "method = [\"bc\", \"rbc\"]",
-            "method = \"bc\"",
-            "7:10: axis `method` must be an array, not a text (write `method = [\"bc\"]`)",
-        ),
-    ] {
+    for &(old, new, message) in MISTAKES {
         let found = said(&[(old, new)]).join("\n");
         let expected = format!("m.toml:{message}");
         if !(found.starts_with(&expected) && found.lines().count() == 1) {

@@ -21,7 +21,7 @@ pub(super) fn problems(parameters: &PlotParameters, tables: &[&TableSchema]) -> 
                 join(&pointer, "source"),
                 format!("nothing that arrives is called \"{source}\""),
             );
-            problems.push(problem.help(suggestion(source, &known)));
+            problems.push(problem.help(suggestion(&Label::Text(source.clone()), &known)));
         }
     }
     problems.extend(labels(parameters, tables));
@@ -38,7 +38,7 @@ fn filtered(pointer: &str, filter: &BTreeMap<String, Values>, tables: &[&TableSc
         for value in wanted.iter().filter(|value| !known.contains(value)) {
             let message = format!("no row that arrives has `{value}` in column `{column}`");
             let problem = Problem::new(join(pointer, column), message);
-            problems.push(problem.help(suggestion(&value.to_string(), &known)));
+            problems.push(problem.help(suggestion(value, &known)));
         }
     }
     problems
@@ -78,7 +78,7 @@ fn labels(parameters: &PlotParameters, tables: &[&TableSchema]) -> Vec<Problem> 
             );
             problem.help(match near {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => suggestion(key, &known),
+                None => suggestion(&Label::Text(key.clone()), &known),
             })
         })
         .collect()
@@ -99,10 +99,15 @@ fn values(column: &str, tables: &[&TableSchema]) -> Option<BTreeSet<Label>> {
     known
 }
 
-fn suggestion(name: &str, known: &BTreeSet<Label>) -> String {
+/// The text that was probably meant, or what there is: one number is not meant for another.
+fn suggestion(value: &Label, known: &BTreeSet<Label>) -> String {
     const SHOWN: usize = 12;
     let texts: Vec<String> = known.iter().map(ToString::to_string).collect();
-    match nearest(name, texts.iter().map(String::as_str)) {
+    let near = match value {
+        Label::Text(name) => nearest(name, texts.iter().map(String::as_str)),
+        _ => None,
+    };
+    match near {
         Some(near) => format!("did you mean `{near}`?"),
         None if texts.len() > SHOWN => format!("there are {} values", texts.len()),
         None => format!("there is {}", list(texts.iter().map(String::as_str))),
