@@ -268,6 +268,18 @@ const TEXTS: &[(&str, &str, &str, &str)] = &[
         "write `]` before `}`",
     ),
     ("a = 1]\n", "]", "this `]` closes nothing", "delete it"),
+    (
+        "a = [\n  1\n  2\n]\n",
+        "",
+        "a comma is missing after `1`",
+        "separated by commas",
+    ),
+    (
+        "a = {\n  b = [1]\n  c = 2\n}\n",
+        "",
+        "a comma is missing after `]`",
+        "separated by commas",
+    ),
     // Keys.
     (
         "kind: \"train\"\n",

@@ -24,6 +24,8 @@ pub(super) struct Adviser<'a> {
 struct Scene<'a> {
     /// The tokens of the line, without its end.
     line: &'a [Token],
+    /// The last token of the lines before, if any.
+    above: Option<&'a Token>,
     /// Words and strings at the place that no mark separates, as positions in the line.
     run: Range<usize>,
     /// What stands before the run: the last mark of the line, if any.
@@ -55,6 +57,7 @@ impl<'a> Adviser<'a> {
             .or_else(|| self.header(&scene))
             .or_else(|| self.joined_by_colon(&scene))
             .or_else(|| self.wrong_bracket(&scene, span.start))
+            .or_else(|| self.line_without_comma(&scene))
             .or_else(|| self.value(&scene, span.start))
             .or_else(|| self.after_value(&scene, span.start))
             .or_else(|| self.key(&scene));
@@ -102,6 +105,7 @@ impl<'a> Adviser<'a> {
             header: line.first().is_some_and(|token| token.kind == Kind::Mark('['))
                 && begins_line(self.tokens, first)
                 && open_brackets(&self.tokens[..first]).is_empty(),
+            above: self.tokens[..first].iter().rfind(|token| token.kind != Kind::End),
             line,
             run,
         }
@@ -289,6 +293,21 @@ impl<'a> Adviser<'a> {
             help: Some(format!("write `{wanted}` before `{mark}`")),
             other: Some((token.range.clone(), "closed by this")),
         })
+    }
+
+    /// An element or an entry in a line of its own, of which the one before has no comma.
+    fn line_without_comma(&self, scene: &Scene<'_>) -> Option<SyntaxError> {
+        if scene.bracket.is_none() || scene.run.start > 0 || scene.run.is_empty() {
+            return None;
+        }
+        let above = scene.above?;
+        if matches!(above.kind, Kind::Mark('[' | '{' | ',' | '=')) {
+            return None;
+        }
+        let end = above.range.end;
+        let help = "the members of a list and of a table are separated by commas";
+        let name = clip(self.slice(above));
+        error(end..end, format!("a comma is missing after `{name}`"), help)
     }
 
     /// What a key must not be.
