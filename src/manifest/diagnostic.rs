@@ -173,6 +173,8 @@ pub(crate) struct Report {
     /// By place and message, so that what is found for many cells is said once.
     found: BTreeMap<(Span, String), Diagnostic>,
     errors: usize,
+    /// Where a name that refers to nothing was first met, by message.
+    unknown: BTreeMap<String, Span>,
     /// Values about which something has been said that makes every later complaint about them noise.
     spoilt: BTreeSet<Span>,
     /// How many more names may be compared in search of the nearest one: a hostile manifest could ask for as many
@@ -186,6 +188,7 @@ impl Report {
             sources,
             found: BTreeMap::new(),
             errors: 0,
+            unknown: BTreeMap::new(),
             spoilt: BTreeSet::new(),
             comparisons: 1_000_000,
         }
@@ -194,6 +197,19 @@ impl Report {
     pub(crate) fn error(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
         self.errors += 1;
         self.add(Severity::Error, span, message.into())
+    }
+
+    /// Reports a name that refers to nothing. The same name in several places is one mistake, told at the first.
+    pub(crate) fn unknown(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
+        self.errors += 1;
+        let message = message.into();
+        let first = *self.unknown.entry(message.clone()).or_insert(span);
+        self.add(Severity::Error, first, message).label(span, "and here")
+    }
+
+    /// Counts an error that follows from one that was reported, and that is not told.
+    pub(crate) fn follows(&mut self) {
+        self.errors += 1;
     }
 
     pub(crate) fn warning(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
@@ -241,10 +257,13 @@ impl Report {
             return None;
         }
         self.comparisons -= count;
-        Some(match schema::nearest(name, known.clone()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("there is {}", shortened(known)),
-        })
+        Some(
+            match (schema::nearest(name, known.clone()), schema::misread(name)) {
+                (Some(near), None) => format!("did you mean `{near}`?"),
+                (Some(near), Some(odd)) => format!("did you mean `{near}`? {odd}"),
+                (None, _) => format!("there is {}", shortened(known)),
+            },
+        )
     }
 
     /// Everything found, sorted. Beside errors, warnings would only be noise: what they say may follow from an error.

@@ -1,14 +1,24 @@
 //! The forms that an input is written in.
 
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use provenir_api::schema::nearest;
+
 use super::diagnostic::Report;
 use super::expect::{expect_label, expect_table, expect_text, known_keys};
-use super::model::{InputDecl, InputItem, Spanned};
+use super::model::{Axis, InputDecl, InputItem, Spanned};
 use super::node::{Data, Entry, Node, clip};
 use super::source::Span;
 
 /// Reads what is wired to a port: `"stage"`, `"stage.port"`, `{ stage = …, port = …, at = {…}, as = … }`, or a list of
 /// those. Items with a problem are left out.
-pub(crate) fn read_input(port: &str, entry: &Entry, report: &mut Report) -> InputDecl {
+pub(crate) fn read_input(
+    port: &str,
+    entry: &Entry,
+    axes: &IndexMap<Arc<str>, Axis>,
+    report: &mut Report,
+) -> InputDecl {
     let (list, nodes) = match &entry.node.data {
         Data::Array(items) => (true, items.as_slice()),
         _ => (false, std::slice::from_ref(&entry.node)),
@@ -20,7 +30,7 @@ pub(crate) fn read_input(port: &str, entry: &Entry, report: &mut Report) -> Inpu
     }
     let mut items = Vec::new();
     for node in nodes {
-        items.extend(read_item(node, report));
+        items.extend(read_item(node, axes, report));
     }
     InputDecl {
         port: Spanned::new(port.to_owned(), entry.key),
@@ -31,9 +41,20 @@ pub(crate) fn read_input(port: &str, entry: &Entry, report: &mut Report) -> Inpu
     }
 }
 
-fn read_item(node: &Node, report: &mut Report) -> Option<InputItem> {
+fn read_item(node: &Node, axes: &IndexMap<Arc<str>, Axis>, report: &mut Report) -> Option<InputItem> {
     const LENGTH: usize = 100;
     if let Some(text) = node.as_text() {
+        if let Some(text) = foreign(text, node.span, axes, report) {
+            // What was meant is known, and what it lacks was reported.
+            let (stage, port) = reference(&text, node.span, report);
+            return Some(InputItem {
+                span: node.span,
+                stage,
+                port,
+                at: Vec::new(),
+                name: None,
+            });
+        }
         let (stage, port) = reference(text, node.span, report);
         return Some(InputItem {
             span: node.span,
@@ -54,9 +75,13 @@ fn read_item(node: &Node, report: &mut Report) -> Option<InputItem> {
         return None;
     }
     let table = expect_table(node, "an input", report)?;
-    known_keys(table, "key of an input", &["stage", "port", "at", "as"], report);
+    let meant = known_keys(table, "key of an input", &["stage", "port", "at", "as"], report);
     let Some(entry) = table.get("stage") else {
-        report.error(node.span, "the input does not name its `stage`");
+        if !meant.contains(&"stage") {
+            report
+                .error(node.span, "the input does not name its `stage`")
+                .help("`{ stage = \"STAGE\", … }`");
+        }
         return None;
     };
     let text = expect_text(&entry.node, "`stage`", report)?;
@@ -100,6 +125,63 @@ fn read_item(node: &Node, report: &mut Report) -> Option<InputItem> {
         at,
         name,
     })
+}
+
+/// Reports what people write of inputs elsewhere: `stage[axis=value]`, which names cells on the command line, and
+/// `stage as name`. Gives the stage, and the port if there is one.
+fn foreign(text: &str, span: Span, axes: &IndexMap<Arc<str>, Axis>, report: &mut Report) -> Option<String> {
+    if let Some((stage, name)) = text.split_once(" as ") {
+        let (stage, name) = (stage.trim(), name.trim());
+        report
+            .error(span, format!("`{}` names no stage", clip(text)))
+            .help(format!(
+                "a name is given in a table: `{{ stage = \"{}\", as = \"{}\" }}`",
+                clip(stage),
+                clip(name)
+            ));
+        return Some(stage.to_owned());
+    }
+    let (stage, rest) = text.split_once('[')?;
+    let (slice, port) = rest.rsplit_once(']').unwrap_or((rest, ""));
+    let stage = format!("{}{port}", stage.trim());
+    let mut said = Vec::new();
+    let mut fields = Vec::new();
+    for part in slice.split(',').filter(|part| !part.trim().is_empty()) {
+        let (axis, value) = part.split_once('=').unwrap_or((part, ""));
+        let (axis, value) = (axis.trim(), value.trim().trim_matches(['"', '\'']));
+        let near = nearest(axis, axes.keys().map(AsRef::as_ref));
+        let Some(known) = near.and_then(|near| axes.get(near)) else {
+            said.push(format!("there is no axis `{}`", clip(axis)));
+            fields.push(format!("{} = {}", clip(axis), clip(value)));
+            continue;
+        };
+        let axis = near.unwrap_or(axis);
+        let labels = || known.values.iter().map(|value| &value.label);
+        let texts: Vec<String> = labels().map(ToString::to_string).collect();
+        let number = value.parse().ok().and_then(provenir_api::Label::number);
+        let found = texts
+            .iter()
+            .position(|text| text == value)
+            .or_else(|| labels().position(|label| Some(label) == number.as_ref()))
+            .or_else(|| {
+                said.push(format!("axis `{axis}` has no value `{}`", clip(value)));
+                let near = nearest(value, texts.iter().map(String::as_str))?;
+                texts.iter().position(|text| text == near)
+            });
+        let written = match found.and_then(|place| labels().nth(place)) {
+            Some(provenir_api::Label::Text(text)) => format!("\"{}\"", clip(text)),
+            Some(label) => label.to_string(),
+            None => "VALUE".to_owned(),
+        };
+        fields.push(format!("{axis} = {written}"));
+    }
+    said.push(format!("`{}` names no stage", clip(text)));
+    report.error(span, said.join("; ")).help(format!(
+        "a slice is a table: `{{ stage = \"{}\", at = {{ {} }} }}`",
+        clip(&stage),
+        fields.join(", ")
+    ));
+    Some(stage)
 }
 
 /// Splits `stage` or `stage.port`.

@@ -7,10 +7,10 @@ use provenir_api::Label;
 use super::diagnostic::Report;
 use super::expect::{expect_array, expect_table, expect_text, known_keys};
 use super::load::{entry, merge};
-use super::model::{Manifest, Spanned};
+use super::model::{Manifest, Params, Spanned};
 use super::node::{Data, Entry, Node, Table, clip};
 use super::options::{apply_axis, apply_set, option_source};
-use super::read::read_manifest;
+use super::read::{read_axis, read_manifest, read_publish, read_selectors};
 use super::source::Span;
 
 /// What the command line changes in a manifest.
@@ -54,6 +54,7 @@ pub(super) fn apply(
     }
     remember(&table, &mut known);
     let mut manifest = read_manifest(&table, root, report);
+    keep_dormant(&mut manifest, profiles.as_ref(), overrides, report);
     for (name, axis) in &mut manifest.axes {
         let mut labels = known.remove(&**name).unwrap_or_default();
         for value in &axis.values {
@@ -155,9 +156,71 @@ fn check_profile(table: &Table, profile: &Table, report: &mut Report) {
                 _ => unknown(name, entry.key, what, declared, report),
             }
             if key == "axes" {
-                expect_array(&entry.node, &format!("axis `{}`", clip(name)), report);
+                if let (Some(values), Some(declared)) = (
+                    expect_array(&entry.node, &format!("axis `{}`", clip(name)), report),
+                    declared,
+                ) {
+                    check_axis(name, entry, values, declared, report);
+                }
             } else {
                 expect_table(&entry.node, &format!("`{key}` of stage `{}`", clip(name)), report);
+            }
+        }
+    }
+}
+
+/// Checks values that a profile gives an axis.
+fn check_axis(name: &str, entry: &Entry, values: &[Node], declared: &Table, report: &mut Report) {
+    let Some(axis) = declared.get(name) else { return };
+    let mut axes = Table::new();
+    axes.insert(name.to_owned(), axis.clone());
+    let mut table = Table::new();
+    let node = Node::table(axes, axis.node.span);
+    table.insert("axes".to_owned(), super::load::entry(node));
+    replace_axis(
+        &mut table,
+        name,
+        entry.key,
+        values.to_vec(),
+        entry.node.span,
+        report,
+    );
+    if let Some(replaced) = child(&table, "axes").and_then(|axes| axes.get(name)) {
+        read_axis(name, replaced, report);
+    }
+}
+
+/// Keeps what profiles say that are not chosen, so that names in it can be checked, too.
+fn keep_dormant(
+    manifest: &mut Manifest,
+    profiles: Option<&Entry>,
+    overrides: &Overrides,
+    report: &mut Report,
+) {
+    let declared = profiles.and_then(|entry| entry.node.as_table());
+    for (name, entry) in declared.into_iter().flatten() {
+        let Some(profile) = entry
+            .node
+            .as_table()
+            .filter(|_| overrides.profile.as_ref() != Some(name))
+        else {
+            continue;
+        };
+        manifest
+            .dormant
+            .extend(read_selectors(profile.get("exclude"), "exclude", report));
+        for (stage, entry) in child(profile, "params").into_iter().flatten() {
+            if let (Some(stage), Some(_)) = (manifest.stages.get_mut(&**stage), entry.node.as_table()) {
+                stage.dormant.0.push(Params {
+                    key: entry.key,
+                    node: entry.node.clone(),
+                });
+            }
+        }
+        for (stage, entry) in child(profile, "publish").into_iter().flatten() {
+            if let (Some(stage), Some(declared)) = (manifest.stages.get_mut(&**stage), entry.node.as_table())
+            {
+                stage.dormant.1.extend(read_publish(declared, report));
             }
         }
     }

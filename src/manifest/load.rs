@@ -4,6 +4,7 @@ use std::io::Read as _;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use fs_err as fs;
+use provenir_api::schema::nearest;
 
 use super::diagnostic::{Diagnostics, Report};
 use super::layers::{Overrides, apply};
@@ -91,6 +92,10 @@ fn check_format(table: &Table, source: u32, report: &mut Report) -> bool {
         .get("format")
         .map(|entry| (&entry.node.data, entry.node.span))
     {
+        None if table.keys().any(|key| nearest(key, ["format"]).is_some()) => {
+            // The misspelt key is reported with the other keys.
+            true
+        }
         None => {
             report
                 .error(Sources::start(source), "the manifest does not say its format")
@@ -152,11 +157,21 @@ fn read_text(path: &Utf8Path) -> Result<String, (String, Option<String>)> {
         return Err(too_long(bytes.len() as u64));
     }
     String::from_utf8(bytes).map_err(|error| {
-        let offset = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..offset].split(|byte| *byte == b'\n').count();
-        let message =
-            format!("`{path}` is not a manifest: it is not UTF-8 text (byte {offset}, line {line})");
-        (message, None)
+        let valid = error.utf8_error().valid_up_to();
+        let bytes = error.as_bytes();
+        let before = String::from_utf8_lossy(&bytes[..valid]);
+        let line = before.lines().count().max(1) + usize::from(before.ends_with('\n'));
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let message = format!(
+            "`{path}` is not a manifest: it is not UTF-8 text (byte 0x{:02x} at line {line}, column {column})",
+            bytes[valid]
+        );
+        let help = match bytes {
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "it is UTF-16: save it as UTF-8",
+            _ if bytes.contains(&0) => "it holds bytes that no text has: is it the right file?",
+            _ => "save it as UTF-8, which every editor can",
+        };
+        (message, Some(help.to_owned()))
     })
 }
 

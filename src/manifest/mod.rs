@@ -4,7 +4,7 @@
 //! with its place. The stations on the way, a module each:
 //!
 //! * `source`: the texts, and places in them; an option of the command line is a text like a file.
-//! * `node`: TOML values that know their place.
+//! * `node`, `syntax`: TOML values that know their place; what is said of a text that is not TOML.
 //! * `load`: files, `extends`.
 //! * `layers`, `options`: a profile, `--set` and `--axis` laid over the manifest, as TOML over TOML, so that what is recorded with
 //!   a run is again a manifest.
@@ -36,9 +36,11 @@ pub use layers::Overrides;
 pub use load::{FORMAT, SIZE_LIMIT, load};
 
 pub(crate) use diagnostic::{Report, shortened};
+pub(crate) use expect::{belongs, is_name};
 pub(crate) use load::Read;
 pub(crate) use model::{
     Axis, AxisValue, InputDecl, InputItem, Manifest, Params, PublishDecl, Selector, Spanned, StageDecl,
 };
 pub(crate) use node::{Data, Node, clip};
+pub(crate) use read::STAGE_KEY;
 pub(crate) use source::Span;

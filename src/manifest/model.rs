@@ -32,6 +32,10 @@ pub(crate) struct Manifest {
     pub(crate) exclude: Vec<Selector>,
     pub(crate) stages: IndexMap<Arc<str>, StageDecl>,
     pub(crate) only: Vec<Spanned<String>>,
+    /// What profiles that are not chosen would exclude.
+    pub(crate) dormant: Vec<Selector>,
+    /// Whether axes may be lacking, because they could not be read; that was reported.
+    pub(crate) lacks_axes: bool,
 }
 
 /// A named list of values.
@@ -51,6 +55,14 @@ pub(crate) struct Axis {
 pub(crate) struct AxisValue {
     pub(crate) label: Label,
     pub(crate) node: Node,
+}
+
+impl AxisValue {
+    /// Where its label is written: of a table, the name.
+    pub(crate) fn place(&self) -> Span {
+        let name = self.node.as_table().and_then(|table| table.get("name"));
+        name.map_or(self.node.span, |entry| entry.node.span)
+    }
 }
 
 /// Points of the axes that it names: those that have, on each, one of its values.
@@ -75,8 +87,16 @@ pub(crate) struct StageDecl {
     pub(crate) publish: Vec<PublishDecl>,
     pub(crate) resources: ResourcesDecl,
     pub(crate) attempts: Attempts,
+    /// What profiles that are not chosen would lay over its parameters and its named copies.
+    pub(crate) dormant: (Vec<Params>, Vec<PublishDecl>),
     /// Whether something in it could not be read, which was reported.
     pub(crate) broken: bool,
+    /// Keys that it must not have, which were reported; they may belong to its parameters.
+    pub(crate) strays: Vec<Spanned<String>>,
+    /// Whether that leaves its inputs uncertain.
+    pub(crate) lacks_inputs: bool,
+    /// Whether that leaves its parameters uncertain.
+    pub(crate) lacks_params: bool,
 }
 
 /// A `params` table and where its key is written.

@@ -1,5 +1,7 @@
 //! TOML values that know where they were written.
 
+use std::cell::Cell;
+
 use indexmap::IndexMap;
 use provenir_api::Label;
 use serde_json::Value;
@@ -8,10 +10,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::diagnostic::Report;
 use super::source::Span;
-use super::syntax::syntax_errors;
+use super::syntax::{Form, TOO_DEEP, TOO_DEEP_HELP, syntax_errors};
 
-/// How deep tables and arrays may nest.
-pub(super) const DEPTH_LIMIT: usize = 32;
+/// How deep tables and arrays may nest; [`TOO_DEEP`] names it.
+const DEPTH_LIMIT: usize = 32;
 
 /// A value and its place.
 #[derive(Clone, Debug)]
@@ -155,32 +157,40 @@ pub(crate) fn merge_entry(table: &mut Table, key: String, entry: Entry) {
 pub(crate) fn parse_document(source: u32, text: &str, report: &mut Report) -> Option<Table> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        report_syntax(source, 0, text, &errors, report);
+        report_syntax((source, 0), text, Form::Document, &errors, report);
         return None;
     }
-    let reader = Reader { source, shift: 0 };
-    Some(reader.table(table.into_inner(), 0, report))
+    let reader = Reader::new(source, 0);
+    let table = reader.table(table.into_inner(), 0, report);
+    // Of a text that goes too deep nothing else is worth saying.
+    (!reader.too_deep.get()).then_some(table)
 }
 
 /// Reads a TOML value that begins `shift` bytes into a source.
 pub(crate) fn parse_value(source: u32, shift: usize, text: &str, report: &mut Report) -> Option<Node> {
     let (value, errors) = DeValue::parse_recoverable(text);
     if !errors.is_empty() {
-        report_syntax(source, shift, text, &errors, report);
+        report_syntax((source, shift), text, Form::Value, &errors, report);
         return None;
     }
-    Some(Reader { source, shift }.node(value, 0, report))
+    Some(Reader::new(source, shift).node(value, 0, report))
 }
 
-fn report_syntax(source: u32, shift: usize, text: &str, errors: &[toml::de::Error], report: &mut Report) {
-    let reader = Reader { source, shift };
-    for error in syntax_errors(text, errors) {
+fn report_syntax(
+    (source, shift): (u32, usize),
+    text: &str,
+    form: Form,
+    errors: &[toml::de::Error],
+    report: &mut Report,
+) {
+    let reader = Reader::new(source, shift);
+    for error in syntax_errors(text, form, errors) {
         let diagnostic = report.error(reader.span(error.span), error.message);
         if let Some(help) = error.help {
             diagnostic.help(help);
         }
-        if let Some(stop) = error.stop {
-            diagnostic.label(reader.span(stop), "something else begins here");
+        if let Some((place, what)) = error.other {
+            diagnostic.label(reader.span(place), what);
         }
     }
 }
@@ -189,9 +199,19 @@ fn report_syntax(source: u32, shift: usize, text: &str, errors: &[toml::de::Erro
 struct Reader {
     source: u32,
     shift: usize,
+    /// Whether something nests too deeply, which was reported.
+    too_deep: Cell<bool>,
 }
 
 impl Reader {
+    fn new(source: u32, shift: usize) -> Self {
+        Self {
+            source,
+            shift,
+            too_deep: Cell::new(false),
+        }
+    }
+
     fn span(&self, range: std::ops::Range<usize>) -> Span {
         let offset = |offset: usize| u32::try_from(offset + self.shift).unwrap_or(u32::MAX);
         Span {
@@ -224,9 +244,12 @@ impl Reader {
             Data::Invalid
         };
         let data = match value.into_inner() {
-            DeValue::Array(_) | DeValue::Table(_) if depth > DEPTH_LIMIT => invalid(format!(
-                "tables and arrays nest too deeply here; the limit is {DEPTH_LIMIT}"
-            )),
+            DeValue::Array(_) | DeValue::Table(_) if depth > DEPTH_LIMIT => {
+                if !self.too_deep.replace(true) {
+                    report.error(span, TOO_DEEP).help(TOO_DEEP_HELP);
+                }
+                Data::Invalid
+            }
             DeValue::String(text) => Data::Text(text.into_owned()),
             DeValue::Boolean(value) => Data::Bool(value),
             DeValue::Integer(integer) => match i64::from_str_radix(integer.as_str(), integer.radix()) {

@@ -20,6 +20,8 @@ use super::source::Span;
 const STAGES: usize = 100_000;
 /// Longest label of an axis value, in bytes.
 const LABEL: usize = 200;
+/// What a key of a stage is called.
+pub(crate) const STAGE_KEY: &str = "key of a stage";
 /// Names that `${…}` gives another meaning, or that the column of a union has.
 const RESERVED: [&str; 3] = ["stage", "pipeline", "source"];
 
@@ -28,12 +30,18 @@ pub(crate) fn read_manifest(table: &Table, root: Span, report: &mut Report) -> M
     const KEYS: [&str; 7] = [
         "format", "extends", "pipeline", "axes", "exclude", "stages", "profiles",
     ];
-    known_keys(table, "key of a manifest", &KEYS, report);
-    let name = read_pipeline(table, root, report);
+    let meant = known_keys(table, "key of a manifest", &KEYS, report);
+    let name = if meant.contains(&"pipeline") {
+        String::new()
+    } else {
+        read_pipeline(table, root, report)
+    };
     let mut axes = IndexMap::new();
+    let mut lacks_axes = meant.contains(&"axes") || table.contains_key("axes");
     if let Some(entry) = table.get("axes")
         && let Some(declared) = expect_table(&entry.node, "`axes`", report)
     {
+        lacks_axes = false;
         for (name, entry) in declared {
             check_name(name, entry.key, "axis", report);
             if RESERVED.contains(&name.as_str()) {
@@ -57,7 +65,7 @@ pub(crate) fn read_manifest(table: &Table, root: Span, report: &mut Report) -> M
                 }
                 for (name, entry) in declared.iter().take(STAGES) {
                     check_name(name, entry.key, "stage", report);
-                    if let Some(stage) = read_stage(name, entry, report) {
+                    if let Some(stage) = read_stage(name, entry, &axes, report) {
                         stages.insert(Arc::from(name.as_str()), stage);
                     }
                 }
@@ -66,6 +74,7 @@ pub(crate) fn read_manifest(table: &Table, root: Span, report: &mut Report) -> M
                 }
             }
         }
+        None if meant.contains(&"stages") => {}
         None => {
             report
                 .error(root, "the manifest declares no stages")
@@ -78,6 +87,8 @@ pub(crate) fn read_manifest(table: &Table, root: Span, report: &mut Report) -> M
         exclude: read_selectors(table.get("exclude"), "exclude", report),
         stages,
         only: Vec::new(),
+        dormant: Vec::new(),
+        lacks_axes,
     }
 }
 
@@ -90,11 +101,14 @@ fn read_pipeline(table: &Table, root: Span, report: &mut Report) -> String {
     let Some(pipeline) = expect_table(&entry.node, "`pipeline`", report) else {
         return String::new();
     };
-    known_keys(pipeline, "key of `pipeline`", &["name", "description"], report);
+    let meant = known_keys(pipeline, "key of `pipeline`", &["name", "description"], report);
     if let Some(description) = pipeline.get("description") {
         expect_text(&description.node, "`description`", report);
     }
     let Some(name) = pipeline.get("name") else {
+        if meant.contains(&"name") {
+            return String::new();
+        }
         report.error(entry.key, "the pipeline has no name").help(HELP);
         return String::new();
     };
@@ -192,7 +206,12 @@ fn check_label(node: &Node, report: &mut Report) -> Option<Label> {
     node.label()
 }
 
-fn read_stage(name: &str, entry: &Entry, report: &mut Report) -> Option<StageDecl> {
+fn read_stage(
+    name: &str,
+    entry: &Entry,
+    axes: &IndexMap<Arc<str>, Axis>,
+    report: &mut Report,
+) -> Option<StageDecl> {
     const KEYS: [&str; 11] = [
         "kind",
         "description",
@@ -208,42 +227,40 @@ fn read_stage(name: &str, entry: &Entry, report: &mut Report) -> Option<StageDec
     ];
     let before = report.errors();
     let table = expect_table(&entry.node, &format!("stage `{}`", clip(name)), report)?;
-    known_keys(table, "key of a stage", &KEYS, report);
+    let meant = known_keys(table, STAGE_KEY, &KEYS, report);
     if let Some(description) = table.get("description") {
         expect_text(&description.node, "`description`", report);
     }
     let kind = if let Some(kind) = table.get("kind") {
         expect_text(&kind.node, "`kind`", report).map(|text| Spanned::new(text.to_owned(), kind.node.span))
     } else {
-        report
-            .error(entry.key, format!("stage `{}` has no kind", clip(name)))
-            .help("add `kind = \"…\"`");
+        if !meant.contains(&"kind") {
+            report
+                .error(entry.key, format!("stage `{}` has no kind", clip(name)))
+                .help("add `kind = \"…\"`");
+        }
         None
     };
     let mut inputs = Vec::new();
     if let Some(declared) = optional_table(table, "inputs", report) {
         for (port, entry) in declared {
-            inputs.push(read_input(port, entry, report));
+            inputs.push(read_input(port, entry, axes, report));
         }
     }
-    let mut publish = Vec::new();
-    if let Some(declared) = optional_table(table, "publish", report) {
-        for (port, entry) in declared {
-            let what = format!("the path of `{}`", clip(port));
-            if let Some(path) = expect_text(&entry.node, &what, report) {
-                publish.push(PublishDecl {
-                    port: Spanned::new(port.clone(), entry.key),
-                    path: Spanned::new(path.to_owned(), entry.node.span),
-                });
-            }
-        }
-    }
+    let publish = optional_table(table, "publish", report);
+    let publish = publish.map_or(Vec::new(), |declared| read_publish(declared, report));
     let params = read_params(table, report);
     let over = read_names(table.get("over"), "over", report);
     let overrides = read_overrides(table.get("override"), report);
     let exclude = read_selectors(table.get("exclude"), "exclude", report);
     let resources = read_resources(table, report);
     let attempts = read_attempts(table, report);
+    let lacks = |key: &'static str| {
+        let unread = table
+            .get(key)
+            .is_some_and(|entry| entry.node.as_table().is_none());
+        unread || meant.contains(&key)
+    };
     Some(StageDecl {
         key: entry.key,
         kind,
@@ -255,8 +272,31 @@ fn read_stage(name: &str, entry: &Entry, report: &mut Report) -> Option<StageDec
         publish,
         resources,
         attempts,
+        dormant: (Vec::new(), Vec::new()),
         broken: report.errors() > before,
+        strays: table
+            .iter()
+            .filter(|(key, _)| !KEYS.contains(&key.as_str()))
+            .map(|(key, entry)| Spanned::new(key.clone(), entry.key))
+            .collect(),
+        lacks_inputs: lacks("inputs"),
+        lacks_params: lacks("params"),
     })
+}
+
+/// Reads the paths of named copies, by port.
+pub(super) fn read_publish(declared: &Table, report: &mut Report) -> Vec<PublishDecl> {
+    let mut publish = Vec::new();
+    for (port, entry) in declared {
+        let what = format!("the path of `{}`", clip(port));
+        if let Some(path) = expect_text(&entry.node, &what, report) {
+            publish.push(PublishDecl {
+                port: Spanned::new(port.clone(), entry.key),
+                path: Spanned::new(path.to_owned(), entry.node.span),
+            });
+        }
+    }
+    publish
 }
 
 fn read_params(table: &Table, report: &mut Report) -> Option<Params> {
@@ -278,18 +318,20 @@ fn read_overrides(entry: Option<&Entry>, report: &mut Report) -> Vec<Override> {
         let Some(table) = expect_table(item, "an override", report) else {
             continue;
         };
-        known_keys(table, "key of an override", &["where", "params"], report);
+        let meant = known_keys(table, "key of an override", &["where", "params"], report);
         // An empty `where` matches everywhere: that is how a profile and the command line lay parameters over a stage's.
         let matching = if let Some(entry) = table.get("where") {
             read_selector(&entry.node, "where", true, report)
         } else {
-            report
-                .error(item.span, "an override needs a `where`")
-                .help("`where = { AXIS = VALUE }` says at which points of the axes its `params` win");
+            if !meant.contains(&"where") {
+                report
+                    .error(item.span, "an override needs a `where`")
+                    .help("`where = { AXIS = VALUE }` says at which points of the axes its `params` win");
+            }
             None
         };
         let params = read_params(table, report);
-        if params.is_none() && !table.contains_key("params") {
+        if params.is_none() && !table.contains_key("params") && !meant.contains(&"params") {
             report.error(item.span, "an override needs `params`");
         }
         if let (Some(matching), Some(params)) = (matching, params) {
@@ -300,7 +342,7 @@ fn read_overrides(entry: Option<&Entry>, report: &mut Report) -> Vec<Override> {
 }
 
 /// Reads a list of selectors, such as `exclude`.
-fn read_selectors(entry: Option<&Entry>, what: &str, report: &mut Report) -> Vec<Selector> {
+pub(super) fn read_selectors(entry: Option<&Entry>, what: &str, report: &mut Report) -> Vec<Selector> {
     let Some(entry) = entry else { return Vec::new() };
     let Some(items) = expect_array(&entry.node, &format!("`{what}`"), report) else {
         return Vec::new();

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use miette::{
+    GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, NamedSource,
+    SourceCode, SourceSpan, SpanContents,
+};
 
 use super::diagnostic::{Diagnostic, Diagnostics, Severity};
 use super::source::Span;
@@ -52,13 +55,14 @@ struct Shown {
     message: String,
     severity: miette::Severity,
     help: Option<String>,
-    source: Option<NamedSource<String>>,
+    source: Option<Excerpts>,
     labels: Vec<LabeledSpan>,
 }
 
 impl Shown {
     fn new(all: &Diagnostics, found: &Diagnostic, severity: miette::Severity) -> Self {
         let source = all.sources.of(found.span);
+        let range = |span| first_line(&source.text, span);
         let (here, elsewhere): (Vec<_>, Vec<_>) = found
             .labels
             .iter()
@@ -83,7 +87,7 @@ impl Shown {
             } else {
                 "command line".to_owned()
             };
-            NamedSource::new(name, visible(&source.text))
+            Excerpts(NamedSource::new(name, visible(&source.text)))
         });
         let mut labels = Vec::new();
         if can_be_shown {
@@ -114,15 +118,43 @@ impl Shown {
     }
 }
 
-fn range(span: Span) -> std::ops::Range<usize> {
-    span.start as usize..span.end as usize
+/// What is underlined of a span: a value of many lines is known by its first.
+fn first_line(text: &str, span: Span) -> std::ops::Range<usize> {
+    let (start, end) = (span.start as usize, span.end as usize);
+    let first = text.get(start..end).and_then(|text| text.lines().next());
+    start..first.map_or(end, |line| start + line.trim_end().len())
 }
 
-/// Whether the lines of a span and those beside it can be put on a terminal.
+/// A text of which pieces are shown. Miette's own texts count the lines of a piece from the beginning of the text, so that
+/// of two pieces far down everything between them would be shown, too.
+#[derive(Debug)]
+struct Excerpts(NamedSource<String>);
+
+impl SourceCode for Excerpts {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let found = self.0.read_span(span, before, after)?;
+        let lines = found.data().split(|byte| *byte == b'\n').count() - 1;
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.0.name().to_owned(),
+            found.data(),
+            *found.span(),
+            found.line(),
+            found.column(),
+            lines,
+        )))
+    }
+}
+
+/// Whether the first line of a span and those beside it can be put on a terminal.
 fn has_short_lines(text: &str, span: Span) -> bool {
-    const LINES: usize = 12;
     let bytes = text.as_bytes();
-    let (start, end) = (span.start as usize, (span.end as usize).min(bytes.len()));
+    let range = first_line(text, span);
+    let (start, end) = (range.start, range.end.min(bytes.len()));
     let line_start = |offset: usize| {
         let before = &bytes[..offset.min(bytes.len())];
         before
@@ -141,11 +173,9 @@ fn has_short_lines(text: &str, span: Span) -> bool {
     };
     let first = line_start(line_start(start).saturating_sub(1));
     let last = line_end(line_end(end) + 1);
-    let inside = bytes[start..end].split(|byte| *byte == b'\n').count();
-    inside <= LINES
-        && bytes[first..last]
-            .split(|byte| *byte == b'\n')
-            .all(|line| line.len() <= LINE)
+    bytes[first..last]
+        .split(|byte| *byte == b'\n')
+        .all(|line| line.len() <= LINE)
 }
 
 /// The same text of the same length in bytes, without characters that would steer a terminal or reorder what it shows.

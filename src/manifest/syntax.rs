@@ -1,17 +1,34 @@
-//! What keeps a text from being TOML, said once and where it can be mended.
+//! What keeps a text from being TOML, said once, where it can be mended, and with what would be right.
 //!
 //! The parser goes on after an error, which finds independent ones, and finds many that are only its confusion: a
 //! bracket that is never closed swallows all that follows. So one error a line is told, and none after such a bracket,
 //! which is shown itself.
+//!
+//! * `tokens`: the pieces of a text that is nearly TOML.
+//! * `advice`: what was probably meant, by what stands at the place of an error.
+//! * `duplicate`: where a key that is given twice was given first.
+
+mod advice;
+mod duplicate;
+mod tokens;
 
 use std::ops::Range;
 
-use super::node::DEPTH_LIMIT;
+use self::advice::Adviser;
+use self::duplicate::first_of;
+use self::tokens::{Kind, Token, begins_line, open_brackets, tokens};
+use super::node::clip;
 
 /// Errors that are told at most.
 const SHOWN: usize = 5;
 /// What the parser says where it gives up on nesting.
-const TOO_DEEP: &str = "cannot recurse further";
+const RECURSES: [&str; 2] = ["cannot recurse further", "recursion limit"];
+/// What is said of it.
+pub(super) const TOO_DEEP: &str = "tables and arrays nest too deeply here; the limit is 32";
+/// What to do about it.
+pub(super) const TOO_DEEP_HELP: &str = "every dot of a key and every bracket goes one deeper";
+/// What it says of a key that a table has already.
+const DUPLICATE: &str = "duplicate key";
 
 /// An error, its place, and what to do next.
 #[derive(Debug, PartialEq)]
@@ -19,68 +36,139 @@ pub(super) struct SyntaxError {
     pub(super) span: Range<usize>,
     pub(super) message: String,
     pub(super) help: Option<String>,
-    /// Where something else begins although a bracket is open.
-    pub(super) stop: Option<Range<usize>>,
+    /// Another place that has to do with it, and what that is.
+    pub(super) other: Option<(Range<usize>, &'static str)>,
+}
+
+/// What a text should have been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Keys and values.
+    Document,
+    /// A value.
+    Value,
 }
 
 /// The errors of a text that are worth telling.
-pub(super) fn syntax_errors(text: &str, errors: &[toml::de::Error]) -> Vec<SyntaxError> {
+pub(super) fn syntax_errors(text: &str, form: Form, errors: &[toml::de::Error]) -> Vec<SyntaxError> {
+    let mut tokens = tokens(text);
+    if form == Form::Value {
+        // As if its key stood before it.
+        let joined = Token {
+            kind: Kind::Mark('='),
+            range: 0..0,
+        };
+        tokens.insert(0, joined);
+    }
+    let adviser = Adviser::new(text, &tokens);
     let mut told: Vec<SyntaxError> = Vec::new();
     let mut line = None;
+    // The end of a header that was told to be wrong: that its keys stand elsewhere already follows from that.
+    let mut misplaced = None;
     for error in errors {
         let end = text.len();
         let span = error.span().unwrap_or(end..end);
-        let start = text[..floor(text, span.start)].rfind('\n').map_or(0, |at| at + 1);
-        if line.replace(start) == Some(start) {
+        let span = floor(text, span.start)..floor(text, span.end);
+        let start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
+        let duplicate = error.message().contains(DUPLICATE);
+        let follows = |from: usize| !has_header(&tokens, from, span.start);
+        if line.replace(start) == Some(start) || duplicate && misplaced.is_some_and(follows) {
             continue;
         }
-        if let Some(unclosed) = unclosed(text, start, span.start) {
+        if let Some(unclosed) = unclosed(text, &tokens, start, span.start) {
             told.push(unclosed);
             break;
         }
-        let too_deep = error.message().contains(TOO_DEEP);
-        told.push(SyntaxError {
-            span,
-            message: if too_deep {
-                format!("tables and arrays nest too deeply here; the limit is {DEPTH_LIMIT}")
-            } else {
-                error.message().to_owned()
-            },
-            help: None,
-            stop: None,
+        if is_header(&tokens, start) {
+            misplaced = Some(span.start);
+        }
+        let too_deep = RECURSES.iter().any(|words| error.message().contains(words));
+        told.push(if too_deep {
+            SyntaxError {
+                span,
+                message: TOO_DEEP.to_owned(),
+                help: Some(TOO_DEEP_HELP.to_owned()),
+                other: None,
+            }
+        } else if duplicate {
+            duplicated(text, &tokens, span)
+        } else {
+            adviser.advise(span, error.message())
         });
-        if too_deep || told.len() == SHOWN {
+        // A bracket that closes another swallows what follows.
+        let swallows = !duplicate && told.last().is_some_and(|error| error.other.is_some());
+        if too_deep || swallows || told.len() == SHOWN {
             break;
         }
     }
     told
 }
 
+fn duplicated(text: &str, tokens: &[Token], span: Range<usize>) -> SyntaxError {
+    let header = is_header(tokens, text[..span.start].rfind('\n').map_or(0, |at| at + 1));
+    let what = if header { "table" } else { "key" };
+    let first = first_of(text, tokens, &span);
+    let line = first.as_ref().map(|first| {
+        let line = text[..first.start].bytes().filter(|byte| *byte == b'\n').count() + 1;
+        format!(": first in line {line}")
+    });
+    SyntaxError {
+        message: format!(
+            "the {what} `{}` is given twice{}",
+            clip(&text[span.clone()]),
+            line.unwrap_or_default()
+        ),
+        help: Some(if header {
+            "put what belongs to it below one header, or give one of the two another name".to_owned()
+        } else {
+            "keep one of the two".to_owned()
+        }),
+        other: first.map(|first| (first, "first given here")),
+        span,
+    }
+}
+
+/// Whether the line that begins there is a table's header.
+fn is_header(tokens: &[Token], line: usize) -> bool {
+    let index = tokens.partition_point(|token| token.range.start < line);
+    matches!(tokens.get(index), Some(token) if token.kind == Kind::Mark('[')) && begins_line(tokens, index)
+}
+
+/// Whether a header begins between two places.
+fn has_header(tokens: &[Token], from: usize, to: usize) -> bool {
+    let first = tokens.partition_point(|token| token.range.start <= from);
+    (first..tokens.len())
+        .take_while(|index| tokens[*index].range.start < to)
+        .any(|index| tokens[index].kind == Kind::Mark('[') && begins_line(tokens, index))
+}
+
 /// The bracket that is open where the line of an error begins, or where the text ends, if what stands there shows that
 /// it should not be.
-fn unclosed(text: &str, line: usize, error: usize) -> Option<SyntaxError> {
-    let at_end = text[floor(text, error)..].trim().is_empty();
-    let open = open_bracket(&text[..if at_end { text.len() } else { line }])?;
+fn unclosed(text: &str, tokens: &[Token], line: usize, error: usize) -> Option<SyntaxError> {
+    let at_end = text[error..].trim().is_empty();
+    let before = if at_end { text.len() } else { line };
+    let before = tokens.partition_point(|token| token.range.start < before);
+    let position = tokens[*open_brackets(&tokens[..before]).last()?].range.start;
+    let bracket = text[position..].chars().next()?;
     let next = &text[line..];
-    if !at_end && !begins_something_else(next, open.1) {
+    if !at_end && !begins_something_else(next, bracket) {
         return None;
     }
-    let (position, bracket) = open;
     let closing = if bracket == '[' { ']' } else { '}' };
     let stop = (!at_end).then(|| {
         let length = next.lines().next().unwrap_or_default().trim_end().len();
-        line..line + length
+        (line..line + length, "something else begins here")
     });
-    let before = if at_end {
-        "the end of the file"
+    let help = if at_end {
+        format!("write `{closing}` where it ends")
     } else {
-        "the line where something else begins"
+        format!("close it with `{closing}` before the line where something else begins")
     };
     Some(SyntaxError {
         span: position..position + 1,
         message: format!("this `{bracket}` is never closed"),
-        help: Some(format!("close it with `{closing}` before {before}")),
-        stop,
+        help: Some(help),
+        other: stop,
     })
 }
 
@@ -106,54 +194,6 @@ fn begins_something_else(line: &str, bracket: char) -> bool {
     bracket == '[' && line.split_once('=').is_some_and(|(key, _)| is_bare(key.trim()))
 }
 
-/// The innermost bracket that is open at the end of a text, and its place.
-fn open_bracket(text: &str) -> Option<(usize, char)> {
-    let mut open: Vec<(usize, char)> = Vec::new();
-    let mut rest = text.char_indices().peekable();
-    let mut header = true;
-    while let Some((position, char)) = rest.next() {
-        match char {
-            '#' => while rest.next_if(|(_, char)| *char != '\n').is_some() {},
-            '"' | '\'' => {
-                let long = [char; 3].iter().collect::<String>();
-                let is_long = text[position..].starts_with(&long);
-                let body = position + if is_long { 3 } else { 1 };
-                let end = string_end(&text[body..], char, is_long).map_or(text.len(), |end| body + end);
-                while rest.next_if(|(position, _)| *position < end).is_some() {}
-                header = false;
-            }
-            // At the beginning of a line outside of any value it opens a table's header, which ends with the line.
-            '[' if header && open.is_empty() => while rest.next_if(|(_, char)| *char != '\n').is_some() {},
-            '[' | '{' => open.push((position, char)),
-            ']' | '}' => {
-                open.pop();
-            }
-            '\n' => header = true,
-            _ if char.is_whitespace() => {}
-            _ => header = false,
-        }
-    }
-    open.pop()
-}
-
-/// Where a string that has begun ends, past its quotes; a string of one line ends with its line, closed or not.
-fn string_end(body: &str, quote: char, is_long: bool) -> Option<usize> {
-    let mut escaped = false;
-    for (position, char) in body.char_indices() {
-        match char {
-            _ if escaped => escaped = false,
-            '\\' if quote == '"' => escaped = true,
-            '\n' if !is_long => return Some(position),
-            _ if char == quote && !is_long => return Some(position + 1),
-            _ if char == quote && body[position..].starts_with(&[quote; 3].iter().collect::<String>()) => {
-                return Some(position + 3);
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
 /// The nearest boundary of a character at or before an offset.
 fn floor(text: &str, offset: usize) -> usize {
     (0..=offset.min(text.len()))
@@ -168,7 +208,7 @@ mod tests {
 
     fn told(text: &str) -> Vec<(String, &str)> {
         let (_, errors) = toml::de::DeTable::parse_recoverable(text);
-        syntax_errors(text, &errors)
+        syntax_errors(text, Form::Document, &errors)
             .into_iter()
             .map(|error| (error.message, &text[error.span.start..]))
             .collect()

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use provenir_api::Label;
+use provenir_api::schema::nearest;
 
-use crate::manifest::{Axis, AxisValue, Manifest, Report, Selector, Span, Spanned, clip, shortened};
+use crate::manifest::{Axis, AxisValue, Manifest, Report, Selector, Span, Spanned, clip, is_name, shortened};
 
 /// Most axes of a manifest.
 pub(super) const AXES: usize = 64;
@@ -55,6 +56,8 @@ pub(super) struct Axes<'m> {
     list: Vec<&'m Axis>,
     by_name: BTreeMap<&'m str, usize>,
     by_label: Vec<BTreeMap<&'m Label, usize>>,
+    /// Whether axes may be lacking, because they could not be read.
+    is_incomplete: bool,
 }
 
 impl<'m> Axes<'m> {
@@ -70,6 +73,7 @@ impl<'m> Axes<'m> {
         Self {
             names: taken().map(|(name, _)| Arc::clone(name)).collect(),
             list: taken().map(|(_, axis)| axis).collect(),
+            is_incomplete: manifest.lacks_axes || manifest.axes.len() > AXES,
             by_name: taken()
                 .enumerate()
                 .map(|(index, (name, _))| (&**name, index))
@@ -99,6 +103,13 @@ impl<'m> Axes<'m> {
         &self.list[axis].values
     }
 
+    /// Every label that the axis has, in this run or elsewhere.
+    pub(super) fn labels(&self, axis: usize) -> impl Iterator<Item = Label> {
+        let axis = self.list[axis];
+        let own = axis.values.iter().map(|value| &value.label);
+        own.chain(&axis.inactive).cloned()
+    }
+
     pub(super) fn name(&self, axis: usize) -> &Arc<str> {
         &self.names[axis]
     }
@@ -106,16 +117,25 @@ impl<'m> Axes<'m> {
     /// The axis of that name; reports a name that is none.
     pub(super) fn find(&self, name: &str, span: Span, report: &mut Report) -> Option<usize> {
         let found = self.by_name.get(name).copied();
-        if found.is_none() {
+        found.or_else(|| {
+            let misnamed = self.by_name.keys().copied().filter(|known| !is_name(known));
+            if let Some(near) = nearest(name, misnamed) {
+                report.follows();
+                return self.by_name.get(near).copied();
+            }
+            if self.is_incomplete {
+                report.follows();
+                return None;
+            }
             let help = match report.suggest(name, self.by_name.keys().copied()) {
                 Some(help) => help,
                 None => "the manifest declares no axes".to_owned(),
             };
             report
-                .error(span, format!("there is no axis `{}`", clip(name)))
+                .unknown(span, format!("there is no axis `{}`", clip(name)))
                 .help(help);
-        }
-        found
+            None
+        })
     }
 
     /// The axis of that name.

@@ -4,6 +4,7 @@
 
 mod refusals;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use camino::Utf8Path;
@@ -11,6 +12,7 @@ use provenir_api::port::TableSchema;
 use provenir_api::{Label, Resolved};
 
 use super::axes::{Axes, AxisSet, Points};
+use super::facts::Ledger;
 use super::flow::Flow;
 use super::graph::{Graph, KindInfo};
 use super::layout::{Layout, Point};
@@ -19,9 +21,8 @@ use super::model::{Cell, Input, Plan, Publish, Stage, StageInput, point as shown
 use super::parameters::StageParameters;
 use super::publish::{Paths, Pattern, patterns};
 use super::schemas::arriving;
-use super::sizes::Ledger;
 use super::sources::{SourceFiles, normal};
-use crate::manifest::{Diagnostics, Manifest, Read, Report};
+use crate::manifest::{Diagnostics, Manifest, Read, Report, STAGE_KEY, Span, clip};
 use crate::registry::Registry;
 
 /// Expands a manifest, or says everything that is wrong with it.
@@ -49,6 +50,8 @@ pub(crate) fn expand(read: Read, registry: &Registry, mut report: Report) -> Res
         stages: Vec::new(),
         cells: Vec::new(),
         ledger: Ledger::default(),
+        told: BTreeSet::new(),
+        uncertain: vec![false; graph.nodes.len()],
         report,
     };
     if expansion.is_bounded(&kept) {
@@ -91,6 +94,10 @@ struct Expansion<'a, 'm> {
     stages: Vec<Stage>,
     cells: Vec<Cell>,
     ledger: Ledger,
+    /// Places at which a conflict of that name was reported.
+    told: BTreeSet<(Span, &'static str)>,
+    /// Stages that have a problem, or a producer that has: what arrives at them is uncertain.
+    uncertain: Vec<bool>,
     report: Report,
 }
 
@@ -98,14 +105,43 @@ impl Expansion<'_, '_> {
     /// Expands a stage, or checks what can be checked of it.
     fn visit(&mut self, stage: usize, kept: bool) {
         let node = &self.graph.nodes[stage];
+        let before = self.report.errors();
+        let mut producers = self.graph.producers[stage].iter();
+        self.uncertain[stage] = node.tainted || producers.any(|(producer, _)| self.uncertain[*producer]);
         if let (Some(kind), true, false) = (&node.kind, kept, node.tainted) {
             self.stage(stage, kind);
-            return;
+        } else {
+            patterns(node, None, self.axes, &mut self.report);
+            let lacks_params = node.decl.lacks_params || self.has_stray_parameters(stage);
+            if let (Some(kind), true, false) = (&node.kind, kept, lacks_params) {
+                self.check_parameters(stage, kind);
+            }
         }
-        patterns(node, None, self.axes, &mut self.report);
-        if let (Some(kind), true) = (&node.kind, kept) {
-            self.check_parameters(stage, kind);
+        if let Some(kind) = &node.kind {
+            self.parameters[stage].check_names(&*kind.kind, self.axes, &mut self.report);
         }
+        self.uncertain[stage] |= self.report.errors() > before;
+    }
+
+    /// Whether parameters stand beside `params`; says of each where it belongs.
+    fn has_stray_parameters(&mut self, stage: usize) -> bool {
+        let node = &self.graph.nodes[stage];
+        let properties = node
+            .kind
+            .as_ref()
+            .and_then(|kind| kind.kind.schema().get("properties"));
+        let mut found = false;
+        for stray in &node.decl.strays {
+            if properties.is_some_and(|known| known.get(&stray.value).is_some()) {
+                found = true;
+                let message = format!("`{}` is no {STAGE_KEY}", clip(&stray.value));
+                let written = self.report.sources.slice(stray.span).to_owned();
+                self.report.error(stray.span, message).help = Some(format!(
+                    "it is a parameter: `params = {{ {written} = … }}`, or `params.{written} = …`"
+                ));
+            }
+        }
+        found
     }
 
     /// Checks the parameters of a stage whose axes are uncertain, at the points of those that its parameters name.
@@ -138,7 +174,8 @@ impl Expansion<'_, '_> {
         let before = self.report.errors();
         let links = Links::new(self.graph, self.flow, &self.grids, stage, self.axes);
         let wired = arriving(self.graph, stage, &links.gathered, self.axes, &mut self.report);
-        let wired = (self.report.errors() == before).then_some(wired.as_slice());
+        let certain = self.report.errors() == before && !self.uncertain[stage];
+        let wired = certain.then_some(wired.as_slice());
         let mut patterns = patterns(node, Some(own), self.axes, &mut self.report);
         let named = Layout::new(self.parameters[stage].axes, self.axes);
         let mut resolved: Vec<Option<Option<Arc<Resolved>>>> = vec![None; named.len];
@@ -163,8 +200,8 @@ impl Expansion<'_, '_> {
                 continue;
             };
             places.push(u32::try_from(self.cells.len()).map_or(Place::Failed, Place::Cell));
-            for shortage in self.ledger.add(&parameters, &inputs) {
-                self.report_shortage(stage, &point, &shortage);
+            for conflict in self.ledger.add(&parameters, &inputs) {
+                self.report_conflict(stage, &point, &conflict);
             }
             self.cells.push(Cell {
                 stage: self.stages.len(),

@@ -59,6 +59,9 @@ impl Flow {
                 .filter_map(|selector| axes.points(selector, report))
                 .collect(),
         };
+        for selector in &manifest.dormant {
+            axes.points(selector, report);
+        }
         for index in 0..graph.order.len() {
             let stage = graph.order[index];
             flow.visit(stage, graph, axes, report);
@@ -72,6 +75,9 @@ impl Flow {
         let before = report.errors();
         let node = &graph.nodes[stage];
         let mut tainted = node.tainted;
+        // Where the producer's kind is unknown there is no wire.
+        let mut producers = graph.producers[stage].iter();
+        tainted |= producers.any(|(producer, _)| graph.nodes[*producer].tainted);
         let mut own = self.stages[stage].axes;
         let mut fixed = Vec::with_capacity(node.wires.len());
         for wire in &node.wires {

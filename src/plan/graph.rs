@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use provenir_api::AnyKind;
 use provenir_api::port::{InputPort, OutputPort};
+use provenir_api::schema::nearest;
 
-use crate::manifest::{InputItem, Manifest, Report, Span, Spanned, StageDecl, clip};
+use crate::manifest::{InputItem, Manifest, Report, Span, Spanned, StageDecl, clip, is_name};
 use crate::registry::Registry;
 
 /// A kind with its ports at hand.
@@ -75,7 +76,7 @@ impl<'m> Graph<'m> {
                 if found.is_none() {
                     let help = report.suggest(&kind.value, kinds.keys().copied());
                     report
-                        .error(kind.span, format!("there is no kind `{}`", clip(&kind.value)))
+                        .unknown(kind.span, format!("there is no kind `{}`", clip(&kind.value)))
                         .help
                         .clone_from(&help);
                 }
@@ -219,18 +220,25 @@ impl<'m> Graph<'m> {
     }
 }
 
+/// The stage of that name; reports a name that is none. A stage whose own name was reported is found by what it was
+/// probably meant to be.
 pub(super) fn find_stage(
     name: &Spanned<String>,
     by_name: &BTreeMap<&str, usize>,
     report: &mut Report,
 ) -> Option<usize> {
     let found = by_name.get(name.value.as_str()).copied();
-    if found.is_none() {
+    found.or_else(|| {
+        let misnamed = by_name.keys().copied().filter(|known| !is_name(known));
+        if let Some(near) = nearest(&name.value, misnamed) {
+            report.follows();
+            return by_name.get(near).copied();
+        }
         let help = report.suggest(&name.value, by_name.keys().copied());
         report
-            .error(name.span, format!("there is no stage `{}`", clip(&name.value)))
+            .unknown(name.span, format!("there is no stage `{}`", clip(&name.value)))
             .help
             .clone_from(&help);
-    }
-    found
+        None
+    })
 }

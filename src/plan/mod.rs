@@ -5,7 +5,7 @@
 //! * `graph`, `wires`: what the names in a manifest refer to, and the order of the stages.
 //! * `flow`, `axes`: which axes each stage varies over, and which cells are excluded.
 //! * `template`, `parameters`, `sources`: parameters at each point of the axes they name, and the files they name.
-//! * `schemas`: the columns that arrive at each port.
+//! * `schemas`, `facts`: the columns that arrive at each port, and what else is known of what arrives.
 //! * `layout`, `links`, `expand`: cells and what they take.
 //! * `privilege`: what no learner may see does not reach one.
 //! * `publish`: named copies of outputs.
@@ -19,6 +19,7 @@
 
 mod axes;
 mod expand;
+mod facts;
 mod flow;
 mod graph;
 mod key;
@@ -31,7 +32,6 @@ mod privilege;
 mod publish;
 mod schemas;
 mod single;
-mod sizes;
 mod sources;
 mod template;
 mod wires;

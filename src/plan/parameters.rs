@@ -108,7 +108,7 @@ impl<'m> StageParameters<'m> {
         at: &impl Fn(usize) -> (usize, &'a AxisValue),
         axes: &Axes<'_>,
         report: &mut Report,
-    ) -> Span {
+    ) -> Place {
         let matching: Vec<bool> = self
             .overrides
             .iter()
@@ -119,7 +119,27 @@ impl<'m> StageParameters<'m> {
             .get(&matching)
             .and_then(|variant| variant.node.as_ref());
         self.place(&Problem::new(pointer, ""), node, at, axes, report)
-            .shown
+    }
+
+    /// Checks names in parameters that may hold at no point: those of overrides, and of profiles that are not chosen.
+    pub(super) fn check_names(&self, kind: &dyn AnyKind, axes: &Axes<'_>, report: &mut Report) {
+        let overrides = self.decl.overrides.iter().map(|entry| &entry.params);
+        for params in overrides.chain(&self.decl.dormant.0) {
+            Template::compile(&params.node, axes, report);
+            let problems = schema::check(kind.schema(), &params.node.to_value());
+            for problem in problems.into_iter().filter(|problem| problem.key) {
+                let mut key = params.key;
+                let mut node = &params.node;
+                for segment in problem.pointer.split('/').skip(1) {
+                    let segment = segment.replace("~1", "/").replace("~0", "~");
+                    let Some(entry) = node.as_table().and_then(|table| table.get(&segment)) else {
+                        break;
+                    };
+                    (key, node) = (entry.key, &entry.node);
+                }
+                report.error(key, problem.message).help.clone_from(&problem.help);
+            }
+        }
     }
 
     fn variant(&self, matching: &[bool], axes: &Axes<'_>, report: &mut Report) -> Variant {
@@ -182,12 +202,9 @@ impl<'m> StageParameters<'m> {
         axes: &Axes<'_>,
         report: &mut Report,
     ) -> Place {
-        let stage = Place {
-            shown: self.decl.key,
-            value: self.decl.key,
-            used: None,
+        let Some(mut node) = node else {
+            return Place::of(self.decl.key);
         };
-        let Some(mut node) = node else { return stage };
         let mut key = self
             .decl
             .params
@@ -252,13 +269,24 @@ fn name(problem: &Problem) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// Where a problem with a parameter is shown.
-struct Place {
-    shown: Span,
+/// Where a parameter is written.
+pub(super) struct Place {
+    pub(super) shown: Span,
     /// The value as written.
     value: Span,
     /// The `${…}` that the shown place stands for.
-    used: Option<Span>,
+    pub(super) used: Option<Span>,
+}
+
+impl Place {
+    /// One place.
+    pub(super) fn of(span: Span) -> Self {
+        Self {
+            shown: span,
+            value: span,
+            used: None,
+        }
+    }
 }
 
 /// What a value stands for, where it is one reference; with the place of that reference.

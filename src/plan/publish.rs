@@ -28,6 +28,7 @@ pub(super) struct Paths {
 }
 
 struct Taken {
+    /// The cell and its output.
     by: String,
     span: Span,
 }
@@ -40,6 +41,9 @@ pub(super) fn patterns(
     report: &mut Report,
 ) -> Vec<Pattern> {
     let mut patterns = Vec::new();
+    for decl in &node.decl.dormant.1 {
+        pattern(node, decl, None, axes, report);
+    }
     for decl in &node.decl.publish {
         if let Some(pattern) = pattern(node, decl, axes_of_stage, axes, report) {
             patterns.push(pattern);
@@ -145,13 +149,14 @@ impl Pattern {
             self.reported = true;
             return None;
         };
+        let by = format!("{}.{}", cell(), self.port);
         if let Some(taken) = paths.taken.get(&path) {
-            let (first, second) = (&taken.by, cell());
+            let first = &taken.by;
             let diagnostic = report.error(
                 self.span,
-                format!("`{path}` would be written twice: by `{first}` and by `{second}`"),
+                format!("`{path}` would be written twice: by `{first}` and by `{by}`"),
             );
-            diagnostic.label(taken.span, "and here");
+            diagnostic.label(taken.span, format!("here by `{first}`"));
             if let Some(axis) = self.unnamed.iter().next() {
                 diagnostic.help(format!("add `${{{}}}` to the path", axes.name(axis)));
             } else {
@@ -160,10 +165,7 @@ impl Pattern {
             self.reported = true;
             return None;
         }
-        let taken = Taken {
-            by: cell(),
-            span: self.span,
-        };
+        let taken = Taken { by, span: self.span };
         paths.taken.insert(path.clone(), taken);
         Some(Publish {
             port: self.port,

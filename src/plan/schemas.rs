@@ -1,4 +1,4 @@
-//! What arrives at a stage's ports: the producers' columns, with gathered axes as further columns.
+//! What arrives at a stage's ports: the producers' columns, with gathered axes and the source as further columns.
 
 use provenir_api::Label;
 use provenir_api::port::{Arity, Column, ColumnType, Content, TableSchema};
@@ -6,6 +6,9 @@ use provenir_api::port::{Arity, Column, ColumnType, Content, TableSchema};
 use super::axes::{Axes, AxisSet};
 use super::graph::Graph;
 use crate::manifest::{AxisValue, Report};
+
+/// The column of a union that tells its members apart.
+const SOURCE: &str = "source";
 
 /// The schema of each producer's tables at each port that takes tables: by port in the kind's order, one for each
 /// member of a union. `gathered` gives the axes gathered over each wire. An axis that a column is in the way of is
@@ -31,12 +34,17 @@ pub(super) fn arriving(
         };
         let mut columns = columns.clone();
         if port.arity == Arity::Many {
+            if columns.column(SOURCE).is_none() {
+                let source = Label::Text(wire.source.to_string());
+                columns
+                    .columns
+                    .push(Column::new(SOURCE, ColumnType::Utf8).values([source]));
+            }
             for axis in gathered.iter() {
                 let name = axes.name(axis);
                 if columns.column(name).is_none() {
-                    columns
-                        .columns
-                        .push(Column::new(name, label_type(axes.values(axis))));
+                    let column = Column::new(name, label_type(axes.values(axis)));
+                    columns.columns.push(column.values(axes.labels(axis)));
                     continue;
                 }
                 let message = format!(

@@ -132,8 +132,30 @@ impl Reference {
         if let Some(found) = self.lookup(value) {
             return Some(found);
         }
+        // That no value has it was reported.
+        if report.is_spoilt(self.span) {
+            return None;
+        }
         let name = axes.name(self.axis);
         let path = self.fields.join(".");
+        if axes
+            .values(self.axis)
+            .iter()
+            .all(|value| self.lookup(value).is_none())
+        {
+            let fields = value.node.as_table().into_iter().flatten();
+            let help = match report.suggest(&self.fields[0], fields.map(|(name, _)| name.as_str())) {
+                Some(help) => help,
+                None => "only values that are tables have fields".to_owned(),
+            };
+            let message = format!("no value of axis `{name}` has a field `{}`", clip(&path));
+            report
+                .error(self.span, message)
+                .label(axes.key(self.axis), "the axis")
+                .help(help);
+            report.spoil(self.span);
+            return None;
+        }
         let help = match value.node.as_table() {
             Some(table) => report.suggest(&self.fields[0], table.keys().map(String::as_str)),
             None => Some("only tables have fields".to_owned()),
@@ -147,7 +169,7 @@ impl Reference {
                     clip(&path)
                 ),
             )
-            .label(value.node.span, "this value")
+            .label(value.place(), "this value")
             .help
             .clone_from(&help);
         None

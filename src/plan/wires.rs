@@ -6,7 +6,10 @@ use provenir_api::port::{Arity, InputPort};
 use provenir_api::schema;
 
 use super::graph::{Graph, KindInfo, Wire, find_stage};
-use crate::manifest::{InputDecl, InputItem, Report, Span, Spanned, clip, shortened};
+use crate::manifest::{InputDecl, InputItem, Report, Span, Spanned, belongs, clip, shortened};
+
+/// Keys of an input, which some take for its port.
+const IN_AN_INPUT: [&str; 4] = ["stage", "port", "at", "as"];
 
 impl Graph<'_> {
     /// Looks up what is wired to a stage.
@@ -19,6 +22,10 @@ impl Graph<'_> {
             let port = kind
                 .as_ref()
                 .and_then(|kind| find_port(kind, &input.port, report));
+            if port.is_none() && IN_AN_INPUT.contains(&input.port.value.as_str()) {
+                // What stands there is no stage.
+                continue;
+            }
             if let (Some(kind), Some(port)) = (&kind, port) {
                 check_arity(input, &kind.inputs[port], report);
             }
@@ -59,9 +66,15 @@ impl Graph<'_> {
                 // A name that was probably meant for the port was reported already.
                 let meant = |name: &str| {
                     let known = kind.inputs.iter().map(|port| port.name);
+                    if IN_AN_INPUT.contains(&name) {
+                        return kind.inputs.len() == 1;
+                    }
                     name == port.name || schema::nearest(name, known) == Some(port.name)
                 };
-                if port.required && !decl.inputs.iter().any(|input| meant(&input.port.value)) {
+                if port.required
+                    && !decl.lacks_inputs
+                    && !decl.inputs.iter().any(|input| meant(&input.port.value))
+                {
                     self.missing(stage, port, report);
                 }
             }
@@ -149,9 +162,15 @@ impl Graph<'_> {
 fn find_port(kind: &KindInfo, name: &Spanned<String>, report: &mut Report) -> Option<usize> {
     let found = kind.inputs.iter().position(|port| port.name == name.value);
     if found.is_none() {
-        let help = match report.suggest(&name.value, kind.inputs.iter().map(|port| port.name)) {
-            Some(help) => help,
-            None => "it takes no inputs".to_owned(),
+        let ports = kind.inputs.iter().map(|port| port.name);
+        let help = match (belongs(&name.value), report.suggest(&name.value, ports)) {
+            (Some(place), _) if IN_AN_INPUT[2..].contains(&name.value.as_str()) => place.to_owned(),
+            (_, Some(_)) if IN_AN_INPUT.contains(&name.value.as_str()) => format!(
+                "an input begins with its port: `inputs = {{ {} = {{ stage = \"STAGE\", … }} }}`",
+                kind.inputs[0].name
+            ),
+            (_, Some(help)) => help,
+            (_, None) => "it takes no inputs".to_owned(),
         };
         let message = format!("kind `{}` has no input `{}`", kind.kind.name(), clip(&name.value));
         report.error(name.span, message).help(help);
@@ -200,13 +219,11 @@ fn check_arity(input: &InputDecl, port: &InputPort, report: &mut Report) {
             .help("name one stage; an axis makes one cell for each of several settings");
     }
     for name in input.items.iter().filter_map(|item| item.name.as_ref()) {
-        report.error(
-            name.span,
-            format!(
-                "`as` names a member of a union, and input `{}` takes one artifact",
-                port.name
-            ),
+        let message = format!(
+            "`as` names a member of a list, and input `{}` takes one artifact",
+            port.name
         );
+        report.error(name.span, message).help("leave `as` out");
     }
 }
 

@@ -6,6 +6,8 @@ mod kinds;
 mod language;
 mod mistakes;
 mod pipelines;
+mod study;
+mod syntax;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use provenir::manifest::{Diagnostics, Overrides, load};

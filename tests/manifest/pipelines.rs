@@ -83,27 +83,25 @@ params = {{ {training} }}
         }
     };
     insta::assert_snapshot!(said("samples = 1_000", "samples = 1_500"), @r#"
-    16:22: `samples`: 1500 rows are asked for, and `corrupted` gives 1000 (ask for fewer, or raise `samples` of stage `demos`)
-      × `samples`: 1500 rows are asked for, and `corrupted` gives 1000
+    16:22: `samples`: 1500 samples beside a share of 0.1 for validation need 1667 rows, and `corrupted` gives 1000 (ask for fewer, or set `samples` of stage `demos` to 1667 or more)
+      × `samples`: 1500 samples beside a share of 0.1 for validation need 1667 rows, and `corrupted`
+      │ gives 1000
+       ╭─[8:60]
+     7 │ kind = "collect"
+     8 │ params = { env = "hopper", expert = "e.parquet", samples = 1_000 }
+       ·                                                            ──┬──
+       ·                                                              ╰── this says 1000
+     9 │ [stages.corrupted]
+       ╰────
         ╭─[16:22]
-      7 │ kind = "collect"
-      8 │ params = { env = "hopper", expert = "e.parquet", samples = 1_000 }
-        ·                                                            ──┬──
-        ·                                                              ╰── as many as this says
-      9 │ [stages.corrupted]
-     10 │ kind = "corrupt"
-     11 │ inputs = { demos = "demos" }
-     12 │ params = { outlier = "boundary", fraction = 0.1 }
-     13 │ [stages.parts]
-     14 │ kind = "split"
      15 │ inputs = { demos = "corrupted" }
      16 │ params = { samples = 1_500 }
         ·                      ─────
         ╰────
-      help: ask for fewer, or raise `samples` of stage `demos`
+      help: ask for fewer, or set `samples` of stage `demos` to 1667 or more
     "#);
     insta::assert_snapshot!(said("samples = 1_000", "samples = '${n}', validation = 0.0"), @r#"
-    5:11: `samples`: 2000 rows are asked for, and `corrupted` gives 1000 (ask for fewer, or raise `samples` of stage `demos`)
+    5:11: `samples`: 2000 rows are asked for, and `corrupted` gives 1000 (ask for fewer, or set `samples` of stage `demos` to 2000 or more)
       × `samples`: 2000 rows are asked for, and `corrupted` gives 1000
        ╭─[5:11]
      4 │ [axes]
@@ -113,10 +111,16 @@ params = {{ {training} }}
      7 │ kind = "collect"
      8 │ params = { env = "hopper", expert = "e.parquet", samples = 1_000 }
        ·                                                            ──┬──
-       ·                                                              ╰── as many as this says
+       ·                                                              ╰── this says 1000
      9 │ [stages.corrupted]
        ╰────
-      help: ask for fewer, or raise `samples` of stage `demos`
+        ╭─[16:22]
+     15 │ inputs = { demos = "corrupted" }
+     16 │ params = { samples = '${n}', validation = 0.0 }
+        ·                      ───┬──
+        ·                         ╰── used here
+        ╰────
+      help: ask for fewer, or set `samples` of stage `demos` to 2000 or more
     "#);
     for (size, training) in [
         ("samples = 1_500", "samples = 1_500, validation = 0.0"),

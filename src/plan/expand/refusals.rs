@@ -1,11 +1,14 @@
-//! What a plan is refused for when its stages are expanded: its size, producers that are excluded, rows that lack.
+//! What a plan is refused for when its stages are expanded: its size, producers that are excluded, inputs that are not
+//! what is needed.
 
+use provenir_api::Need;
 use provenir_api::port::Arity;
 
 use super::super::axes::AXES;
+use super::super::facts::{Conflict, Fact};
 use super::super::layout::{Point, count};
 use super::super::links::{Port, width};
-use super::super::sizes::Shortage;
+use super::super::parameters::Place;
 use super::Expansion;
 
 /// Most cells of a plan.
@@ -92,39 +95,115 @@ impl Expansion<'_, '_> {
         ));
     }
 
-    /// Says that fewer rows arrive than a parameter asks for, at both parameters.
-    pub(super) fn report_shortage(&mut self, stage: usize, point: &Point, shortage: &Shortage) {
+    /// Says that something else arrives than a cell needs, at both parameters; once a place.
+    pub(super) fn report_conflict(&mut self, stage: usize, point: &Point, conflict: &Conflict<'_>) {
+        let name = conflict.name;
+        let (asked, pointer) = match conflict.need {
+            Need::AtLeast { pointer, .. } | Need::Equal(_, pointer) => {
+                (self.parameter_place(stage, pointer, point), *pointer)
+            }
+            Need::Alike(_) => (self.port_place(stage, conflict.found.port), ""),
+        };
+        if !self.told.insert((asked.shown, name)) {
+            return;
+        }
+        let fact = &conflict.found.fact;
+        let producer = self.stages[self.cells[conflict.found.producer].stage]
+            .name
+            .clone();
+        let (origin, given) = self.origin(fact);
+        let parameter = written(pointer);
+        let (message, help) = match conflict.need {
+            Need::AtLeast { least, reason, .. } => (
+                match reason {
+                    Some(reason) => format!(
+                        "`{parameter}`: {reason} need {least} {name}, and `{producer}` gives {}",
+                        fact.value
+                    ),
+                    None => format!(
+                        "`{parameter}`: {least} {name} are asked for, and `{producer}` gives {}",
+                        fact.value
+                    ),
+                },
+                format!(
+                    "ask for fewer, or set `{}` of stage `{origin}` to {least} or more",
+                    written(fact.pointer)
+                ),
+            ),
+            Need::Equal(wanted, _) => {
+                let reference = given.as_ref().and_then(|place| place.used);
+                let help = match reference.map(|reference| self.report.sources.slice(reference)) {
+                    Some(reference) => format!("write `{parameter} = {reference}`, as stage `{origin}` does"),
+                    None => format!(
+                        "write `{parameter} = \"{}\"`, or wire what has the {name} `{wanted}` to `{}`",
+                        fact.value, conflict.found.port
+                    ),
+                };
+                let message = format!(
+                    "`{parameter}` is `{wanted}`, and the {name} of `{producer}` is `{}`",
+                    fact.value
+                );
+                (message, help)
+            }
+            Need::Alike(port) => {
+                let other = conflict.other.as_ref().map(|other| other.fact.value.to_string());
+                let message = format!(
+                    "the {name} of what arrives at `{}` is `{}`, and at `{port}` it is `{}`",
+                    conflict.found.port,
+                    fact.value,
+                    other.unwrap_or_default()
+                );
+                (message, format!("wire both to what has the same {name}"))
+            }
+        };
+        let other = conflict
+            .other
+            .as_ref()
+            .and_then(|other| self.origin(&other.fact).1);
+        let diagnostic = self.report.error(asked.shown, message).help(help);
+        if let Some(used) = asked.used {
+            diagnostic.label(used, "used here");
+        }
+        if let Some(given) = given {
+            diagnostic.label(given.shown, format!("this says {}", fact.value));
+        }
+        if let (Some(place), Some(other)) = (other, &conflict.other) {
+            diagnostic.label(place.shown, format!("this says {}", other.fact.value));
+        }
+    }
+
+    /// Where the parameter at a JSON pointer is written, at a point of a stage.
+    fn parameter_place(&mut self, stage: usize, pointer: &str, point: &Point) -> Place {
         let axes = self.axes;
         let at = |axis: usize| (point[axis], &axes.values(axis)[point[axis]]);
-        let asked = self.parameters[stage].place_of(shortage.pointer, &at, axes, &mut self.report);
-        let producer = self.stages[self.cells[shortage.producer].stage].name.clone();
-        let origin = &self.cells[shortage.known.origin];
-        let source = self.stages[origin.stage].name.clone();
-        let mut there: Point = [0; AXES];
-        for (name, label) in self.stages[origin.stage].axes.iter().zip(&origin.labels) {
-            if let Some(axis) = axes.index(name) {
-                there[axis] = axes.position(axis, label).unwrap_or_default();
+        self.parameters[stage].place_of(pointer, &at, axes, &mut self.report)
+    }
+
+    /// Where a stage's port is wired.
+    fn port_place(&self, stage: usize, port: &str) -> Place {
+        let node = &self.graph.nodes[stage];
+        let input = node.decl.inputs.iter().find(|input| input.port.value == port);
+        Place::of(input.map_or(node.decl.key, |input| input.span))
+    }
+
+    /// The stage whose parameter a fact comes from, and where that is written.
+    fn origin(&mut self, fact: &Fact) -> (String, Option<Place>) {
+        let cell = &self.cells[fact.origin];
+        let stage = &self.stages[cell.stage];
+        let mut point: Point = [0; AXES];
+        for (name, label) in stage.axes.iter().zip(&cell.labels) {
+            if let Some(axis) = self.axes.index(name) {
+                point[axis] = self.axes.position(axis, label).unwrap_or_default();
             }
         }
-        let node = self.graph.nodes.iter().position(|node| **node.name == *source);
-        let given = node.map(|node| {
-            let at = |axis: usize| (there[axis], &axes.values(axis)[there[axis]]);
-            self.parameters[node].place_of(shortage.known.pointer, &at, axes, &mut self.report)
-        });
-        let name = |pointer: &str| pointer.trim_start_matches('/').replace('/', ".");
-        let message = format!(
-            "`{}`: {} rows are asked for, and `{producer}` gives {}",
-            name(shortage.pointer),
-            shortage.wanted,
-            shortage.known.rows
-        );
-        let diagnostic = self.report.error(asked, message);
-        if let Some(given) = given {
-            diagnostic.label(given, "as many as this says");
-        }
-        diagnostic.help(format!(
-            "ask for fewer, or raise `{}` of stage `{source}`",
-            name(shortage.known.pointer)
-        ));
+        let name = stage.name.clone();
+        let node = self.graph.nodes.iter().position(|node| **node.name == *name);
+        let place = node.map(|node| self.parameter_place(node, fact.pointer, &point));
+        (name, place)
     }
+}
+
+/// A parameter as a person writes it.
+fn written(pointer: &str) -> String {
+    pointer.trim_start_matches('/').replace('/', ".")
 }

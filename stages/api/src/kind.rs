@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::port::{InputPort, OutputPort, TableSchema};
-use crate::{Problem, SourceFile, schema};
+use crate::{Label, Problem, SourceFile, schema};
 
 /// The parameters of a kind.
 ///
@@ -103,10 +103,10 @@ pub trait Kind: Send + Sync + 'static {
         0
     }
 
-    /// How many rows a cell with these parameters gives and needs, where they tell. What is said must hold: a plan in
-    /// which fewer rows arrive than are needed is refused.
-    fn sizes(_: &Self::Parameters) -> Sizes {
-        Sizes::default()
+    /// What is known, before anything runs, of what a cell with these parameters gives and needs. What is said must hold: a
+    /// plan in which something else arrives than is needed is refused.
+    fn facts(_: &Self::Parameters) -> Facts {
+        Facts::default()
     }
 
     /// What is wrong with these parameters given what is wired: ports that are wired, and for each the schema of the
@@ -116,33 +116,63 @@ pub trait Kind: Send + Sync + 'static {
     }
 }
 
-/// How many rows pass through a cell, as far as its parameters tell before anything runs.
+/// What is known of the artifacts that pass through a cell, as far as its parameters tell before anything runs.
+///
+/// Facts have names that kinds agree on, such as `rows` and `environment`; messages show them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sizes {
-    /// The output ports whose number of rows is known, and how many they have.
-    pub outputs: Vec<(&'static str, Rows)>,
-    /// The input ports at which a certain number of rows must arrive.
-    pub needs: Vec<Need>,
+pub struct Facts {
+    /// Output port, name and value of what is known of outputs.
+    pub gives: Vec<(&'static str, &'static str, Known)>,
+    /// Input port, name and value of what must be so of inputs; the port takes one artifact.
+    pub needs: Vec<(&'static str, &'static str, Need)>,
 }
 
-/// A number of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rows {
-    /// So many, as the parameter at this JSON pointer says.
-    Given(u64, &'static str),
-    /// As many as arrive at this input port, which takes one artifact.
+impl Facts {
+    /// Adds that a fact is known of these outputs.
+    #[must_use]
+    pub fn give<const N: usize>(
+        mut self,
+        fact: &'static str,
+        ports: [&'static str; N],
+        known: &Known,
+    ) -> Self {
+        self.gives.extend(ports.map(|port| (port, fact, known.clone())));
+        self
+    }
+
+    /// Adds that something must be so of an input.
+    #[must_use]
+    pub fn need(mut self, fact: &'static str, port: &'static str, need: Need) -> Self {
+        self.needs.push((port, fact, need));
+        self
+    }
+}
+
+/// What is known of an output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// This, as the parameter at the JSON pointer says.
+    Given(Label, &'static str),
+    /// Whatever it is of the artifact at this input port, which takes one.
     Of(&'static str),
 }
 
-/// A cell that cannot succeed with fewer rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Need {
-    /// The input port, which takes one artifact.
-    pub port: &'static str,
-    /// The fewest rows that must arrive there.
-    pub rows: u64,
-    /// JSON pointer of the parameter that asks for them.
-    pub pointer: &'static str,
+/// What must be so of an input: otherwise the cell cannot do what its parameters ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// A number that is at least so large.
+    AtLeast {
+        /// The least number.
+        least: u64,
+        /// JSON pointer of the parameter that asks for it.
+        pointer: &'static str,
+        /// What the number comes from, where it is not the parameter's value: `4 samples beside a half`.
+        reason: Option<String>,
+    },
+    /// The value of the parameter at the JSON pointer.
+    Equal(Label, &'static str),
+    /// The same as at this other input port.
+    Alike(&'static str),
 }
 
 /// A source file named by a parameter.
@@ -168,8 +198,8 @@ pub struct Resolved {
     pub resources: Resources,
     /// How many cores beyond those it can put to use.
     pub spare_cores: u32,
-    /// How many rows it gives and needs, where the parameters tell.
-    pub sizes: Sizes,
+    /// What is known of what it gives and needs.
+    pub facts: Facts,
 }
 
 /// A [`Kind`] behind a pointer.
@@ -284,7 +314,7 @@ impl<K: Kind> AnyKind for Erased<K> {
             sources,
             resources: K::resources(&typed),
             spare_cores: K::spare_cores(&typed),
-            sizes: K::sizes(&typed),
+            facts: K::facts(&typed),
         })
     }
 

@@ -16,6 +16,7 @@ mod digest;
 mod figure;
 mod kind;
 mod label;
+mod names;
 pub mod port;
 pub mod protocol;
 pub mod schema;
@@ -24,7 +25,7 @@ mod source;
 pub use digest::{Digest, DigestError};
 pub use figure::FigureIdentity;
 pub use kind::{
-    AnyKind, Determinism, Kind, Need, Parameters, Resolved, Resources, Revision, Rows, Sizes, Source, erase,
+    AnyKind, Determinism, Facts, Kind, Known, Need, Parameters, Resolved, Resources, Revision, Source, erase,
 };
 pub use label::Label;
 pub use schema::Problem;

@@ -1,6 +1,10 @@
 //! Ports: the named inputs and outputs of a kind, and what passes through them.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
+
+use crate::Label;
 
 /// How many artifacts an input takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +76,9 @@ pub struct Column {
     pub nullable: bool,
     /// Physical unit of its values, where they have one (`s`, `rad`, `N m`).
     pub unit: Option<String>,
+    /// The values that it may have, where they are known before the table is made: those of an axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<BTreeSet<Label>>,
 }
 
 /// The types that tables are made of; `table` maps them to Arrow's.
@@ -106,6 +113,7 @@ impl Column {
             kind,
             nullable: false,
             unit: None,
+            values: None,
         }
     }
 
@@ -113,6 +121,13 @@ impl Column {
     #[must_use]
     pub fn unit(mut self, unit: &str) -> Self {
         self.unit = Some(unit.to_owned());
+        self
+    }
+
+    /// The same column, which has these values and no others.
+    #[must_use]
+    pub fn values(mut self, values: impl IntoIterator<Item = Label>) -> Self {
+        self.values = Some(values.into_iter().collect());
         self
     }
 

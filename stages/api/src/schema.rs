@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::Source;
 use crate::kind::is_source;
+pub use crate::names::{list, look_alike, misread, nearest};
 
 /// Something wrong at a place in a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,47 +41,6 @@ impl Problem {
         self.help = Some(help.into());
         self
     }
-}
-
-/// The known name that is most like `name`, if any is alike enough to be what was meant: at most a third of the longer
-/// one's letters are wrong, missing, too many or swapped, or one is the beginning of the other.
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    /// No name that anyone meant is longer.
-    const LONGEST: usize = 100;
-    /// A shorter beginning says too little.
-    const BEGINNING: usize = 4;
-    let folded = |name: &str| name.to_lowercase().replace('-', "_");
-    let wanted = folded(name);
-    let length = wanted.chars().count();
-    if length > LONGEST {
-        return None;
-    }
-    let mut best: Option<(usize, &str)> = None;
-    for candidate in known {
-        let found = folded(candidate);
-        let other = found.chars().count();
-        if other > LONGEST {
-            continue;
-        }
-        let longer = length.max(other);
-        let distance = strsim::osa_distance(&wanted, &found);
-        let begins =
-            length.min(other) >= BEGINNING && (wanted.starts_with(&found) || found.starts_with(&wanted));
-        let is_alike = distance < longer && distance <= (longer / 3).max(1) || distance == 0 || begins;
-        if is_alike && best.is_none_or(|(least, _)| distance < least) {
-            best = Some((distance, candidate));
-        }
-    }
-    best.map(|(_, candidate)| candidate)
-}
-
-/// Names joined for people, each in backticks.
-pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    names
-        .into_iter()
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
 }
 
 /// Every problem of `value` under `schema`.
@@ -257,11 +217,13 @@ fn walk(schema: &Value, value: &Value, pointer: &str, problems: &mut Vec<Problem
                 .filter(|name| **name != "null")
                 .map(|name| described(name))
                 .collect();
-            problems.push(problem(format!(
+            let mut problem = problem(format!(
                 "expected {}, found {}",
                 wanted.join(" or "),
                 shown(value)
-            )));
+            ));
+            problem.help = types.iter().find_map(|wanted| rewritten(value, wanted));
+            problems.push(problem);
             return;
         }
     }
@@ -321,6 +283,8 @@ fn check_object(
         .and_then(Value::as_object)
         .unwrap_or(&empty);
     let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+    // Parameters that a misspelt key was probably meant for: they are not missing.
+    let mut meant = Vec::new();
     for (key, field) in fields {
         match properties.get(key) {
             Some(schema) => walk(schema, field, &join(pointer, key), problems),
@@ -329,7 +293,10 @@ fn check_object(
                 problem.key = true;
                 let known = || properties.keys().map(String::as_str);
                 problem.help = Some(match nearest(key, known()) {
-                    Some(near) => format!("did you mean `{near}`?"),
+                    Some(near) => {
+                        meant.push(near);
+                        did_you_mean(key, &format!("`{near}`"))
+                    }
                     None if properties.is_empty() => "no parameters are taken here".to_owned(),
                     None => format!("known here: {}", list(known())),
                 });
@@ -349,7 +316,7 @@ fn check_object(
         .flatten()
         .filter_map(Value::as_str)
     {
-        if !fields.contains_key(key) {
+        if !fields.contains_key(key) && !meant.contains(&key) {
             let mut problem = Problem::new(pointer, format!("parameter `{key}` is missing"));
             problem.help = properties
                 .get(key)
@@ -428,8 +395,54 @@ fn not_a_choice(value: &Value, choices: &[&Value], pointer: &str) -> Problem {
         .join(", ");
     let problem = Problem::new(pointer, format!("{} is not one of {known}", shown(value)));
     match near {
-        Some(near) => problem.help(format!("did you mean \"{near}\"?")),
+        Some(near) => problem.help(did_you_mean(
+            value.as_str().unwrap_or_default(),
+            &format!("\"{near}\""),
+        )),
         None => problem,
+    }
+}
+
+/// The question, and what is odd about the name that was written.
+fn did_you_mean(name: &str, near: &str) -> String {
+    match misread(name) {
+        Some(odd) => format!("did you mean {near}? {odd}"),
+        None => format!("did you mean {near}?"),
+    }
+}
+
+/// How a value of another type would be written as one of the wanted type, where it says the same.
+fn rewritten(value: &Value, wanted: &str) -> Option<String> {
+    const WHOLE: f64 = 9_007_199_254_740_992.0;
+    let whole = |number: f64| (number.fract() == 0.0 && number.abs() < WHOLE).then(|| format!("{number}"));
+    match (wanted, value) {
+        ("integer", Value::Number(number)) => Some(format!("write {}", whole(number.as_f64()?)?)),
+        ("integer" | "number", Value::String(text)) => {
+            let percent = text.trim().strip_suffix('%');
+            let number: f64 = percent.unwrap_or(text).trim().parse().ok()?;
+            let number = if percent.is_some() { number / 100.0 } else { number };
+            let text = if wanted == "integer" {
+                whole(number)?
+            } else {
+                number.is_finite().then(|| format!("{number}"))?
+            };
+            let quotes = if percent.is_some() { "" } else { ", without quotes" };
+            Some(format!("write {text}{quotes}"))
+        }
+        ("boolean", Value::String(text)) => {
+            let truth: bool = text.to_lowercase().parse().ok()?;
+            Some(format!("write {truth}, without quotes"))
+        }
+        ("boolean", Value::Number(number)) => match number.as_u64() {
+            Some(0) => Some("write false".to_owned()),
+            Some(1) => Some("write true".to_owned()),
+            _ => None,
+        },
+        ("string", Value::Number(_) | Value::Bool(_)) => Some(format!("write \"{value}\", in quotes")),
+        ("array", Value::Number(_) | Value::Bool(_) | Value::String(_)) => {
+            Some(format!("write [{}]", shown(value)))
+        }
+        _ => None,
     }
 }
 
@@ -506,27 +519,58 @@ mod tests {
     }
 
     #[test]
-    fn only_what_may_have_been_meant_is_near() {
-        for (name, known, expected) in [
-            ("epoch", &["epochs", "hidden"][..], Some("epochs")),
-            ("secnd", &["first", "second"], Some("second")),
+    fn a_misspelt_parameter_is_not_missing_too() {
+        let schema = json!({
+            "type": "object",
+            "additionalProperties": false,
+            "properties": {"outlier": {"type": "string"}, "fraction": {"type": "number"}},
+            "required": ["outlier", "fraction"],
+        });
+        let said = |value: Value| -> Vec<String> {
+            let problems = check(&schema, &value);
+            problems.into_iter().map(|problem| problem.message).collect()
+        };
+        assert_eq!(
+            said(json!({"outleir": "a", "fraction": 1})),
+            ["unknown parameter `outleir`"]
+        );
+        assert_eq!(
+            said(json!({"outleir": "a"})),
+            ["unknown parameter `outleir`", "parameter `fraction` is missing"]
+        );
+        assert_eq!(
+            said(json!({"other": "a", "fraction": 1})),
+            ["unknown parameter `other`", "parameter `outlier` is missing"]
+        );
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_shown_as_it_should_be_written() {
+        for (wanted, value, help) in [
+            (json!("integer"), json!(24000.0), Some("write 24000")),
+            (json!(["integer", "null"]), json!(-3.0), Some("write -3")),
+            (json!("integer"), json!(2.5), None),
+            (json!("integer"), json!(1e300), None),
+            (json!("integer"), json!("24"), Some("write 24, without quotes")),
+            (json!("integer"), json!("2.5"), None),
+            (json!("number"), json!("2.5"), Some("write 2.5, without quotes")),
+            (json!("number"), json!("5%"), Some("write 0.05")),
+            (json!("number"), json!("inf"), None),
+            (json!("number"), json!("many"), None),
             (
-                "learning-rate",
-                &["learning_rate", "learning_rates"],
-                Some("learning_rate"),
+                json!("boolean"),
+                json!("True"),
+                Some("write true, without quotes"),
             ),
-            ("lerning_rtae", &["learning_rate"], Some("learning_rate")),
-            ("walker", &["hopper", "walker2d"], Some("walker2d")),
-            ("bc", &["rbc"], Some("rbc")),
-            ("a", &["b"], None),
-            ("reward", &["record", "figure"], Some("record")),
-            ("trials", &["title", "episodes"], None),
-            ("x", &["series", "rows"], None),
-            ("pipeline.toml", &["chain.toml", "robots.toml"], None),
+            (json!("boolean"), json!(0), Some("write false")),
+            (json!("string"), json!(24), Some("write \"24\", in quotes")),
+            (json!("array"), json!(64), Some("write [64]")),
+            (json!("array"), json!("a"), Some("write [\"a\"]")),
+            (json!("array"), json!({}), None),
         ] {
-            assert_eq!(nearest(name, known.iter().copied()), expected, "{name}");
+            let problems = check(&json!({ "type": wanted }), &value);
+            assert_eq!(problems.len(), 1, "{value}");
+            assert_eq!(problems[0].help.as_deref(), help, "{value}");
         }
-        let long = "a".repeat(1 << 20);
-        assert_eq!(nearest(&long, [long.as_str()]), None);
     }
 }

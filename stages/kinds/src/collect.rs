@@ -1,12 +1,12 @@
 //! `collect`: rolls an expert out in the simulator.
 
 use provenir_api::port::{Arity, InputPort, OutputPort, TableSchema};
-use provenir_api::{Determinism, Kind, Parameters, Problem, Resources, Revision, Rows, Sizes, SourceFile};
+use provenir_api::{Determinism, Facts, Kind, Known, Parameters, Problem, Resources, Revision, SourceFile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machinery::{POLICY, RANDOM, SIM, TABLE};
-use crate::{Environment, PolicyFormat, tables};
+use crate::{Environment, PolicyFormat, facts, tables};
 
 /// Parameters of `collect`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -144,17 +144,21 @@ impl Kind for Collect {
         ]
     }
 
-    fn sizes(parameters: &CollectParameters) -> Sizes {
-        let demos = parameters
-            .samples
-            .map(|samples| ("demos", Rows::Given(samples, "/samples")));
-        let episodes = parameters
-            .episodes
-            .map(|episodes| ("episodes", Rows::Given(episodes, "/episodes")));
-        Sizes {
-            outputs: demos.into_iter().chain(episodes).collect(),
-            needs: Vec::new(),
+    fn facts(parameters: &CollectParameters) -> Facts {
+        let mut facts = facts::environment(parameters.env, ["demos", "episodes"]).need(
+            facts::ENVIRONMENT,
+            "expert",
+            facts::same(parameters.env),
+        );
+        for (port, count, pointer) in [
+            ("demos", parameters.samples, "/samples"),
+            ("episodes", parameters.episodes, "/episodes"),
+        ] {
+            if let Some(rows) = count.and_then(facts::count) {
+                facts = facts.give(facts::ROWS, [port], &Known::Given(rows, pointer));
+            }
         }
+        facts
     }
 
     /// A core an episode, of those that are certain to be needed.

@@ -1,12 +1,12 @@
 //! `corrupt`: replaces a share of the samples by outliers.
 
 use provenir_api::port::{Arity, Column, ColumnType, Content, InputPort, OutputPort, TableSchema};
-use provenir_api::{Determinism, Kind, Parameters, Problem, Revision, Rows, Sizes};
+use provenir_api::{Determinism, Facts, Kind, Known, Need, Parameters, Problem, Revision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machinery::{RANDOM, TABLE};
-use crate::tables;
+use crate::{facts, tables};
 
 /// Parameters of `corrupt`.
 ///
@@ -202,12 +202,12 @@ impl Kind for Corrupt {
         }
     }
 
-    fn sizes(_: &CorruptParameters) -> Sizes {
-        let outputs = ["demos", "mask", "clean"].map(|port| (port, Rows::Of("demos")));
-        Sizes {
-            outputs: outputs.into(),
-            needs: Vec::new(),
-        }
+    fn facts(_: &CorruptParameters) -> Facts {
+        let outputs = ["demos", "mask", "clean"];
+        Facts::default()
+            .give(facts::ROWS, outputs, &Known::Of("demos"))
+            .give(facts::ENVIRONMENT, outputs, &Known::Of("demos"))
+            .need(facts::ENVIRONMENT, "weaker", Need::Alike("demos"))
     }
 
     fn outputs() -> Vec<OutputPort> {

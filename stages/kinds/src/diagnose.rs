@@ -1,12 +1,12 @@
 //! `diagnose`: what a method could not see.
 
 use provenir_api::port::{Arity, Column, ColumnType, Content, InputPort, OutputPort, TableSchema};
-use provenir_api::{Determinism, Kind, Parameters, Problem, Revision};
+use provenir_api::{Determinism, Facts, Kind, Known, Need, Parameters, Problem, Revision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machinery::{POLICY, TABLE};
-use crate::tables;
+use crate::{facts, tables};
 
 /// Parameters of `diagnose`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -91,6 +91,12 @@ impl Kind for Diagnose {
                 ])),
             ),
         ]
+    }
+
+    fn facts(_: &DiagnoseParameters) -> Facts {
+        Facts::default()
+            .give(facts::ENVIRONMENT, ["diagnosis", "curve"], &Known::Of("demos"))
+            .need(facts::ENVIRONMENT, "policy", Need::Alike("demos"))
     }
 
     fn check(_: &DiagnoseParameters, wired: &[(&str, TableSchema)]) -> Vec<Problem> {

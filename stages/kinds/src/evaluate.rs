@@ -1,12 +1,12 @@
 //! `evaluate`: rolls policies out and summarises their returns.
 
 use provenir_api::port::{Arity, Column, ColumnType, Content, InputPort, OutputPort, TableSchema};
-use provenir_api::{Determinism, Kind, Parameters, Revision};
+use provenir_api::{Determinism, Facts, Kind, Parameters, Revision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machinery::{POLICY, RANDOM, SIM, TABLE};
-use crate::{Environment, tables};
+use crate::{Environment, facts, tables};
 
 /// Parameters of `evaluate`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +57,12 @@ impl Kind for Evaluate {
     ];
     const DETERMINISM: Determinism = Determinism::Platform;
     const PRIVILEGED_INPUTS: &'static [&'static str] = &["policy", "expert"];
+
+    fn facts(parameters: &EvaluateParameters) -> Facts {
+        facts::environment(parameters.env, ["trials", "summary"])
+            .need(facts::ENVIRONMENT, "policy", facts::same(parameters.env))
+            .need(facts::ENVIRONMENT, "expert", facts::same(parameters.env))
+    }
 
     /// A core an episode.
     fn spare_cores(parameters: &EvaluateParameters) -> u32 {

@@ -1,13 +1,13 @@
 //! `expert`: trains a policy in the simulator by reinforcement learning.
 
 use provenir_api::port::{Column, ColumnType, Content, InputPort, OutputPort, TableSchema};
-use provenir_api::{Determinism, Kind, Parameters, Problem, Resources, Revision};
+use provenir_api::{Determinism, Facts, Kind, Parameters, Problem, Resources, Revision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machinery::{NN, POLICY, RANDOM, SIM, TABLE};
 use crate::train::Device;
-use crate::{Environment, tables};
+use crate::{Environment, facts, tables};
 
 /// Parameters of `expert`. Defaults are the SAC settings that RL Baselines3 Zoo uses for these tasks.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -356,6 +356,10 @@ impl Kind for Expert {
         TABLE,
     ];
     const DETERMINISM: Determinism = Determinism::Platform;
+
+    fn facts(parameters: &ExpertParameters) -> Facts {
+        facts::environment(parameters.env, ["policy", "history"])
+    }
 
     fn inputs() -> Vec<InputPort> {
         Vec::new()

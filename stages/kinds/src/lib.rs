@@ -18,6 +18,7 @@ pub mod tables;
 pub mod train;
 
 mod environment;
+mod facts;
 mod machinery;
 mod policy_format;
 

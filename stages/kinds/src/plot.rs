@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::machinery::{RANDOM, TABLE};
 
+mod arriving;
 mod choice;
 
 pub use choice::{Names, Values};
@@ -437,11 +438,10 @@ impl Kind for Plot {
         if tables.is_empty() {
             return Vec::new();
         }
-        parameters
-            .needs()
-            .iter()
-            .filter_map(|need| need.problem(&tables))
-            .collect()
+        let needs = parameters.needs();
+        let mut problems: Vec<Problem> = needs.iter().filter_map(|need| need.problem(&tables)).collect();
+        problems.extend(arriving::problems(parameters, &tables));
+        problems
     }
 }
 

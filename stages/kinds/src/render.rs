@@ -1,13 +1,13 @@
 //! `render`: draws an episode of a policy as an animation.
 
 use provenir_api::port::{Arity, Column, ColumnType, Content, InputPort, OutputPort, TableSchema};
-use provenir_api::{Determinism, Kind, Parameters, Problem, Resources, Revision, SourceFile};
+use provenir_api::{Determinism, Facts, Kind, Parameters, Problem, Resources, Revision, SourceFile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::collect::Activation;
 use crate::machinery::{POLICY, RANDOM, SIM, TABLE};
-use crate::{Environment, PolicyFormat, tables};
+use crate::{Environment, PolicyFormat, facts, tables};
 
 /// Seconds that a step of the simulated tasks lasts.
 const STEP: f64 = 0.0165;
@@ -245,6 +245,14 @@ impl Kind for Render {
                 volatile: false,
             },
         ]
+    }
+
+    fn facts(parameters: &RenderParameters) -> Facts {
+        facts::environment(parameters.env, ["animation", "data"]).need(
+            facts::ENVIRONMENT,
+            "policy",
+            facts::same(parameters.env),
+        )
     }
 
     fn resources(parameters: &RenderParameters) -> Resources {

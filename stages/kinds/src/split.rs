@@ -1,12 +1,12 @@
 //! `split`: training and validation sets that share no episode.
 
 use provenir_api::port::{Arity, InputPort, OutputPort};
-use provenir_api::{Determinism, Kind, Need, Parameters, Revision, Rows, Sizes};
+use provenir_api::{Determinism, Facts, Kind, Known, Need, Parameters, Revision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machinery::{RANDOM, TABLE};
-use crate::tables;
+use crate::{facts, tables};
 
 /// Parameters of `split`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -61,20 +61,34 @@ impl Kind for Split {
         }]
     }
 
-    fn sizes(parameters: &SplitParameters) -> Sizes {
-        // What validation sets aside depends on the lengths of the episodes.
-        let Some(rows) = parameters.samples else {
-            return Sizes::default();
-        };
+    fn facts(parameters: &SplitParameters) -> Facts {
+        let facts = Facts::default().give(facts::ENVIRONMENT, ["train", "validation"], &Known::Of("demos"));
         let pointer = "/samples";
-        Sizes {
-            outputs: vec![("train", Rows::Given(rows, pointer))],
-            needs: vec![Need {
-                port: "demos",
-                rows,
-                pointer,
-            }],
-        }
+        let Some((samples, rows)) = parameters
+            .samples
+            .and_then(|samples| Some((samples, facts::count(samples)?)))
+        else {
+            return facts;
+        };
+        // Validation sets aside whole episodes, hence not exactly its share; what the share leaves room for is what was meant.
+        let share = parameters.validation;
+        let least = if share > 0.0 {
+            (samples as f64 / (1.0 - share) - 0.5).ceil() as u64
+        } else {
+            samples
+        };
+        facts
+            .give(facts::ROWS, ["train"], &Known::Given(rows, pointer))
+            .need(
+                facts::ROWS,
+                "demos",
+                Need::AtLeast {
+                    least,
+                    pointer,
+                    reason: (share > 0.0)
+                        .then(|| format!("{samples} samples beside a share of {share} for validation")),
+                },
+            )
     }
 
     fn outputs() -> Vec<OutputPort> {

@@ -146,6 +146,7 @@ fn column(field: &Field, nullable: bool) -> Column {
             .unwrap_or_else(|| unreachable!("a table with a column of type {}", field.data_type())),
         nullable,
         unit: field.metadata().get(UNIT).cloned(),
+        values: None,
     }
 }
 

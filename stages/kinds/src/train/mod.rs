@@ -13,12 +13,12 @@ pub use methods::{
 };
 
 use provenir_api::port::{Arity, Column, ColumnType, Content, InputPort, OutputPort, TableSchema};
-use provenir_api::{Determinism, Kind, Resources, Revision};
+use provenir_api::{Determinism, Facts, Kind, Known, Need, Resources, Revision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machinery::{NN, POLICY, RANDOM, TABLE};
-use crate::tables;
+use crate::{facts, tables};
 
 /// Parameters of `train`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -328,6 +328,13 @@ impl Kind for Train {
                 volatile: true,
             },
         ]
+    }
+
+    fn facts(_: &TrainParameters) -> Facts {
+        let outputs = ["policy", "history", "trust", "timing"];
+        Facts::default()
+            .give(facts::ENVIRONMENT, outputs, &Known::Of("demos"))
+            .need(facts::ENVIRONMENT, "validation", Need::Alike("demos"))
     }
 
     fn resources(parameters: &TrainParameters) -> Resources {
