@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 
 use super::arguments::AuditArguments;
 use super::error::{CommandError, Exit};
-use super::measure::{count, platform as on};
+use super::measure::count;
 use super::{Edition, environment, run, session, terminal};
 use crate::audit::{Audited, Chosen, Verdict, audit as compute, choose};
 use crate::clock;
 use crate::display::{Display, Mode, duration, grouped};
 use crate::exec::{self, Options, Standing, Survey};
+use crate::lineage::platform as on;
 use crate::plan::{CellIndex, Plan};
 use crate::record::History;
 use crate::store::{Catalogue, Store};

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::{Digest, schema};
 
-use super::arguments::ManifestArguments;
+use super::arguments::{ManifestArguments, StoreArguments};
 use super::error::CommandError;
 use super::{environment, session};
 use crate::store::{ActionKey, ActionResult, Artifact, Layout, Store, StoreError};
@@ -174,10 +174,15 @@ impl<'a> Beginning<'a> {
 /// The store that is meant where no manifest has to be read: the one asked for, or the nearest from the manifest's
 /// folder, whether the manifest exists or not.
 pub(super) fn store(arguments: &ManifestArguments) -> Result<Layout, CommandError> {
-    let manifest: Utf8PathBuf = environment::working_folder()?.join(&arguments.manifest);
+    store_of(&arguments.manifest, &arguments.store)
+}
+
+/// As [`store`], for commands that change nothing in the manifest.
+pub(super) fn store_of(manifest: &Utf8Path, arguments: &StoreArguments) -> Result<Layout, CommandError> {
+    let manifest: Utf8PathBuf = environment::working_folder()?.join(manifest);
     let folder = manifest.parent().unwrap_or(&manifest);
     Ok(Layout::new(environment::store(
-        arguments.store.cache.as_deref(),
+        arguments.cache.as_deref(),
         folder,
     )?))
 }

@@ -2,10 +2,11 @@ use std::fmt::Write;
 
 use super::arguments::StoreArguments;
 use super::error::{CommandError, Exit};
+use super::measure::{bytes, count};
 use super::{Edition, environment, session, terminal};
 use crate::exec;
 use crate::record::Host;
-use crate::store::{Layout, Store, Workspace};
+use crate::store::{FULL, Layout, Store, Workspace};
 
 /// `doctor`: every check is made, whatever the others say.
 pub(super) fn doctor(edition: &Edition, arguments: &StoreArguments) -> Result<Exit, CommandError> {
@@ -17,8 +18,11 @@ pub(super) fn doctor(edition: &Edition, arguments: &StoreArguments) -> Result<Ex
         provenir_build_id::BUILD
     ));
     report.good(&format!(
-        "{} on {}, {} cores, {} MiB of memory",
-        host.system, host.architecture, host.cores, host.memory
+        "{} on {}, {}, {} of memory",
+        host.system,
+        host.architecture,
+        count(host.cores as usize, "core"),
+        bytes(host.memory << 20)
     ));
     check_worker(edition, &mut report)?;
     let root = environment::store(arguments.cache.as_deref(), &environment::working_folder()?)?;
@@ -106,15 +110,13 @@ fn check_store(layout: &Layout, report: &mut Report) {
     }
     match rustix::fs::statvfs(root.as_std_path()) {
         Ok(space) => {
-            const GIB: f64 = (1_u64 << 30) as f64;
-            let free = space.f_bavail as f64 * space.f_frsize as f64 / GIB;
-            if free < 1.0 {
-                report.bad(
-                    &format!("{free:.1} GiB free on the store's disk"),
-                    Some("free some space"),
-                );
+            const LITTLE: u64 = 1 << 30;
+            let free = space.f_bavail.saturating_mul(space.f_frsize);
+            let told = format!("{} free on the store's disk", bytes(free));
+            if free < LITTLE {
+                report.bad(&told, Some(FULL));
             } else {
-                report.good(&format!("{free:.1} GiB free on the store's disk"));
+                report.good(&told);
             }
         }
         Err(error) => report.bad(&format!("cannot ask for the free space of {root}: {error}"), None),

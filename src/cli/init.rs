@@ -68,7 +68,7 @@ const EXPERT: &str = "pipelines/experts/hopper.parquet";
 
 /// What is said of an expert that is there.
 const FOUND: &str = "\
-# `expert` names a policy (.parquet) or a Stable-Baselines3 archive (.zip, with `normalization` for its .pkl).";
+# This expert comes with Provenir; README.md beside it says how it was trained. `expert` names a policy (.parquet) or a Stable-Baselines3 archive (.zip, with `normalization` for its .pkl).";
 
 /// What is asked for where none is.
 const WANTED: &str = "\
@@ -107,8 +107,13 @@ pub(super) fn init(folder: &Utf8Path) -> Result<Exit, CommandError> {
         "wrote `{path}`, and a store beside it: `{}`",
         layout.root()
     ));
-    let first = match expert {
-        Some(_) => "",
+    let first = match &expert {
+        Some(expert) => {
+            terminal::say(&format!(
+                "the expert that it takes comes with Provenir: `{expert}` (README.md beside it says how it was trained)"
+            ));
+            ""
+        }
         None => "put an expert where the manifest says, then ",
     };
     terminal::say(&format!(

@@ -1,6 +1,5 @@
-//! Bytes, times and platforms as people read and write them.
+//! Bytes and times as people read and write them.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Bytes in the largest unit that matters: `393 bytes`, `1.2 MiB`.
@@ -44,19 +43,21 @@ pub(super) fn parse_time(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A number of processor cores.
+pub(super) fn parse_jobs(text: &str) -> Result<u32, String> {
+    const MOST: u32 = 65_536;
+    match text.parse() {
+        Ok(jobs @ 1..=MOST) => Ok(jobs),
+        _ => Err(format!(
+            "write how many processor cores cells may occupy together, from 1 to {MOST}; without the option, all are used"
+        )),
+    }
+}
+
 /// A number of things: `1 result`, `2,000 results`.
 pub(super) fn count(number: usize, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {what}{plural}", crate::display::grouped(number))
-}
-
-/// A numeric platform in a line.
-pub(super) fn platform(platform: &BTreeMap<String, String>) -> String {
-    let told: Vec<String> = platform
-        .iter()
-        .map(|(name, value)| format!("{name} {value}"))
-        .collect();
-    told.join(", ")
 }
 
 #[cfg(test)]
@@ -77,6 +78,18 @@ mod tests {
                 "16384.0 PiB"
             ]
         );
+    }
+
+    #[test]
+    fn cells_get_at_least_one_core() {
+        assert_eq!(parse_jobs("1"), Ok(1));
+        assert_eq!(parse_jobs("65536"), Ok(65_536));
+        for wrong in ["0", "-1", "65537", "all", ""] {
+            assert!(
+                parse_jobs(wrong).unwrap_err().contains("from 1 to 65536"),
+                "{wrong}"
+            );
+        }
     }
 
     #[test]

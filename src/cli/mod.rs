@@ -26,6 +26,7 @@ mod runs;
 mod selector;
 mod session;
 mod show;
+mod standing;
 mod status;
 mod terminal;
 mod verify;
@@ -98,7 +99,7 @@ fn execute(edition: &Edition, command: &Command) -> Result<Exit, CommandError> {
         Command::Path(arguments) => show::path(edition, arguments),
         Command::Log(arguments) => log::log(edition, arguments),
         Command::Runs(arguments) => runs::runs(arguments),
-        Command::Diff(arguments) => runs::diff(arguments),
+        Command::Diff(arguments) => runs::diff(edition, arguments),
         Command::Audit(arguments) => audit::audit(edition, arguments),
         Command::Verify(arguments) => verify::verify(arguments),
         Command::Gc(arguments) => gc::gc(arguments),

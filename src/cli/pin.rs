@@ -1,7 +1,10 @@
+use std::collections::BTreeSet;
+
 use super::arguments::{PinArguments, UnpinArguments};
 use super::digest::{self, Beginning, Name};
 use super::error::{CommandError, Exit};
 use super::selector::Selector;
+use super::standing::absent;
 use super::{Edition, runs, session, terminal};
 use crate::exec::{Standing, Survey};
 use crate::record::{History, RunStore, StoredRun};
@@ -58,17 +61,16 @@ fn pin_cells(edition: &Edition, arguments: &PinArguments, what: &str) -> Result<
     }
     let plan = session::plan(edition, &arguments.manifest)?;
     let store = session::open(&arguments.manifest, &plan)?;
-    let survey = Survey::take(&plan, &store, &std::collections::BTreeSet::new())?;
+    let survey = Survey::take(&plan, &store, &BTreeSet::new())?;
     let mut wanted = Vec::new();
     for cell in selector.cells(&plan)? {
         match &survey.standings[cell] {
             Standing::Cached(result) => wanted.push((plan.name(cell), result.key())),
             Standing::Due { .. } | Standing::Unknown { .. } => {
-                let error = CommandError::request(format!(
-                    "the store does not have `{}` as the manifest now describes it",
-                    plan.name(cell)
-                ));
-                return Err(error.help("`provenir run` computes it; an action key pins an earlier result"));
+                let error = absent(&plan, &store, &survey, cell);
+                let help = error.advice().unwrap_or_default();
+                let help = format!("{help}; an action key pins an earlier result");
+                return Err(error.help(help));
             }
         }
     }
@@ -126,19 +128,37 @@ fn pinned_runs(layout: &Layout) -> Result<Vec<StoredRun>, CommandError> {
 
 /// `unpin`.
 pub(super) fn unpin(arguments: &UnpinArguments) -> Result<Exit, CommandError> {
-    let store = session::existing(&arguments.store)?;
+    let layout = digest::store_of(&arguments.manifest, &arguments.store)?;
+    let store = session::there(&layout)?;
     let what = arguments.what.as_str();
+    let manifest = session::absolute(&arguments.manifest)?;
     let mut runs = pinned_runs(store.layout())?;
     let tagged = runs::find(store.layout(), what)?.map(|run| run.id);
     runs.retain(|run| Some(&run.id) == tagged.as_ref());
-    let pins: Vec<Pin> = store
+    let meant: Vec<Pin> = store
         .pins()?
         .into_iter()
         .filter(|pin| is_meant(pin, what))
         .collect();
+    // A key is one result, whatever manifest it was pinned by; cells of several manifests may have one name.
+    let (pins, others): (Vec<Pin>, Vec<Pin>) = meant
+        .into_iter()
+        .partition(|pin| is_key(pin, what) || pin.manifest.as_ref().is_none_or(|pinned| *pinned == manifest));
     if runs.is_empty() && pins.is_empty() {
-        return Err(CommandError::request(format!("`{what}` is not pinned"))
-            .help("`provenir pin` lists what is; name it as it is listed there"));
+        let error = CommandError::request(format!("`{what}` is not pinned"));
+        let elsewhere: BTreeSet<String> = others
+            .iter()
+            .filter_map(|pin| pin.manifest.as_deref())
+            .map(|manifest| format!("`provenir unpin '{what}' {}`", session::short(manifest)))
+            .collect();
+        if elsewhere.is_empty() {
+            return Err(error.help("`provenir pin` lists what is; name it as it is listed there"));
+        }
+        let error = CommandError::request(format!(
+            "`{what}` of `{}` is not pinned; it is of another manifest",
+            session::short(&manifest)
+        ));
+        return Err(error.help(elsewhere.into_iter().collect::<Vec<_>>().join(", or ")));
     }
     for run in runs {
         run.annotate(&store, |annotation| annotation.pinned = false)?;
@@ -155,10 +175,16 @@ pub(super) fn unpin(arguments: &UnpinArguments) -> Result<Exit, CommandError> {
     Ok(Exit::Done)
 }
 
-/// Whether a person means this pin: its cell, its cell's stage, or the beginning of its key.
+/// Whether a person means this pin: its cell, where axes may be left out, or its key.
 fn is_meant(pin: &Pin, text: &str) -> bool {
-    let stage = pin.cell.split('[').next();
-    pin.cell == text
-        || stage == Some(text)
-        || Beginning::parse(text).is_some_and(|beginning| beginning.begins(&pin.key.hex()))
+    let is_cell = || {
+        let (meant, rest) = Selector::parse(text).ok()?;
+        Some(rest.is_empty() && meant.includes(&Selector::parse(&pin.cell).ok()?.0))
+    };
+    pin.cell == text || is_key(pin, text) || is_cell().unwrap_or(false)
+}
+
+/// Whether a text is the beginning of a pin's key.
+fn is_key(pin: &Pin, text: &str) -> bool {
+    Beginning::parse(text).is_some_and(|beginning| beginning.begins(&pin.key.hex()))
 }

@@ -9,9 +9,10 @@ use super::arguments::ReferenceArguments;
 use super::digest::{self, Beginning, Named};
 use super::error::CommandError;
 use super::selector::Selector;
+use super::standing::absent;
 use super::{Edition, session};
 use crate::exec::{Standing, Survey};
-use crate::store::{ActionKey, Artifact, Layout};
+use crate::store::{ActionKey, Artifact, Layout, StoreError};
 
 /// Something that can be shown.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ pub(super) fn find(edition: &Edition, arguments: &ReferenceArguments) -> Result<
             artifact: None,
             cell: None,
         }),
-        Some(Named::Output(artifact)) => Ok(found(&layout, &artifact, None)),
+        Some(Named::Output(artifact)) => found(&layout, &artifact, None),
         None if session::names_stage(edition, &arguments.manifest, text) => find_cell(edition, arguments),
         None => Err(beginning.unknown(&layout)),
     }
@@ -92,22 +93,21 @@ fn find_cell(edition: &Edition, arguments: &ReferenceArguments) -> Result<Found,
     match &survey.standings[cell] {
         Standing::Cached(result) => {
             let artifact = result.output(port).ok_or_else(|| missing(&result.key()))?;
-            Ok(found(store.layout(), artifact, Some(name)))
+            found(store.layout(), artifact, Some(name))
         }
-        Standing::Due { .. } | Standing::Unknown { .. } => {
-            let error = CommandError::request(format!(
-                "the store does not have `{name}` as the manifest now describes it"
-            ));
-            Err(error.help("`provenir run` computes it"))
-        }
+        Standing::Due { .. } | Standing::Unknown { .. } => Err(absent(&plan, &store, &survey, cell)),
     }
 }
 
-fn found(layout: &Layout, artifact: &Artifact, cell: Option<String>) -> Found {
-    Found {
-        path: layout.object(&artifact.object),
-        object: Some(artifact.object),
+fn found(layout: &Layout, artifact: &Artifact, cell: Option<String>) -> Result<Found, CommandError> {
+    let (path, object) = (layout.object(&artifact.object), artifact.object);
+    if !path.exists() {
+        return Err(StoreError::Missing { object, path }.into());
+    }
+    Ok(Found {
+        path,
+        object: Some(object),
         artifact: Some(artifact.clone()),
         cell,
-    }
+    })
 }

@@ -47,12 +47,31 @@ impl<'a> Selector<'a> {
         ))
     }
 
+    /// Whether the cell that another names is among those that this one names, by their names alone.
+    pub(super) fn includes(&self, cell: &Self) -> bool {
+        self.stage == cell.stage
+            && self.axes.iter().all(|(axis, value)| {
+                let mut values = cell.axes.iter().filter(|(known, _)| known == axis);
+                values.any(|(_, known)| {
+                    known == value || number(known).is_some_and(|known| number(value) == Some(known))
+                })
+            })
+    }
+
     /// The cells that it names: at least one.
     pub(super) fn cells(&self, plan: &Plan) -> Result<Vec<CellIndex>, CommandError> {
         let names = || plan.stages.iter().map(|stage| stage.name.as_str());
         let Some(stage) = plan.stages.iter().find(|stage| stage.name == self.stage) else {
             let error = CommandError::request(format!("there is no stage `{}`", self.stage));
-            return Err(error.help(suggestion(self.stage, names())));
+            let of_kind = plan.stages.iter().filter(|stage| stage.kind.name() == self.stage);
+            let of_kind: Vec<&str> = of_kind.map(|stage| stage.name.as_str()).collect();
+            return Err(error.help(if of_kind.is_empty() {
+                suggestion(self.stage, names())
+            } else {
+                let plural = if of_kind.len() == 1 { "" } else { "s" };
+                let stages = schema::list(of_kind.iter().copied());
+                format!("`{}` is the kind of the stage{plural} {stages}", self.stage)
+            }));
         };
         let mut wanted = Vec::new();
         for (axis, value) in &self.axes {
@@ -94,12 +113,12 @@ impl<'a> Selector<'a> {
 
 /// Whether a person who writes `text` means this label: numbers by value.
 fn is_meant(label: &Label, text: &str) -> bool {
-    label.to_string() == text
-        || text
-            .parse()
-            .ok()
-            .and_then(Label::number)
-            .is_some_and(|number| number == *label)
+    label.to_string() == text || number(text).is_some_and(|number| number == *label)
+}
+
+/// The number that a text is.
+fn number(text: &str) -> Option<Label> {
+    text.parse().ok().and_then(Label::number)
 }
 
 fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use provenir_api::schema;
 
-use super::arguments::{ManifestArguments, StoreArguments};
+use super::arguments::{ManifestArguments, OverrideArguments, StoreArguments};
 use super::error::CommandError;
 use super::selector::Selector;
 use super::terminal::{say, show};
@@ -17,19 +18,56 @@ use crate::store::{Layout, Store};
 
 /// Reads and expands a manifest; warns of what is odd in it.
 pub(super) fn plan(edition: &Edition, arguments: &ManifestArguments) -> Result<Plan, CommandError> {
-    let mut plan = manifest::load(
-        &arguments.manifest,
-        &edition.registry(),
-        &arguments.overrides.overrides(),
-    )
-    .map_err(|diagnostics| CommandError::Manifest(Box::new(diagnostics)))?;
-    if arguments.overrides.strict_platform {
-        plan.platform = Some(platform(edition)?);
-    }
+    let plan = load(edition, &arguments.manifest, &arguments.overrides)?;
     if !plan.warnings.is_empty() {
         show(&plan.warnings);
     }
     Ok(plan)
+}
+
+/// Reads and expands a manifest.
+pub(super) fn load(
+    edition: &Edition,
+    path: &Utf8Path,
+    overrides: &OverrideArguments,
+) -> Result<Plan, CommandError> {
+    if path.is_dir() {
+        return Err(is_folder(path));
+    }
+    let mut plan = manifest::load(path, &edition.registry(), &overrides.overrides())
+        .map_err(|diagnostics| CommandError::Manifest(Box::new(diagnostics)))?;
+    if overrides.strict_platform {
+        plan.platform = Some(platform(edition)?);
+    }
+    Ok(plan)
+}
+
+/// That a folder was named where a manifest is wanted, with the manifests that lie in it.
+fn is_folder(path: &Utf8Path) -> CommandError {
+    const SHOWN: usize = 8;
+    let error = CommandError::request(format!("`{path}` is a folder; a manifest is a file"));
+    let entries = path.read_dir_utf8().into_iter().flatten().flatten();
+    let mut found: Vec<Utf8PathBuf> = entries
+        .map(|entry| path.join(entry.file_name()))
+        .filter(|path| path.extension() == Some("toml") && path.is_file())
+        .collect();
+    found.sort();
+    let count = found.len();
+    let names = schema::list(found.iter().take(SHOWN).map(|path| path.as_str()));
+    error.help(match count {
+        0 => "no manifest (.toml) lies in it; `provenir init FOLDER` writes one to begin with".to_owned(),
+        1 => format!("did you mean {names}?"),
+        _ if count > SHOWN => format!("in it lie {names} and {} more", count - SHOWN),
+        _ => format!("in it lie {names}"),
+    })
+}
+
+/// The path of a manifest as plans and records have it.
+pub(super) fn absolute(manifest: &Utf8Path) -> Result<Utf8PathBuf, CommandError> {
+    std::path::absolute(manifest.as_std_path())
+        .ok()
+        .and_then(|path| Utf8PathBuf::from_path_buf(path).ok())
+        .ok_or_else(|| CommandError::request("the path of the working folder is not valid UTF-8"))
 }
 
 /// The numeric platform as a text: what a worker says of it, sorted by name.
@@ -80,11 +118,17 @@ pub(super) fn create(arguments: &ManifestArguments, plan: &Plan) -> Result<Store
 /// upwards. It must be there.
 pub(super) fn existing(arguments: &StoreArguments) -> Result<Store, CommandError> {
     let root = environment::store(arguments.cache.as_deref(), &environment::working_folder()?)?;
+    there(&Layout::new(root))
+}
+
+/// Opens a store that must be there.
+pub(super) fn there(layout: &Layout) -> Result<Store, CommandError> {
+    let root = layout.root();
     if !root.is_dir() {
-        let error = CommandError::request(format!("there is no store `{}`", short(&root)));
+        let error = CommandError::request(format!("there is no store `{}`", short(root)));
         return Err(error.help("`provenir run` makes one; `--cache` or PROVENIR_CACHE names another"));
     }
-    warn_of_newer(&root)?;
+    warn_of_newer(root)?;
     Ok(Store::open(root))
 }
 

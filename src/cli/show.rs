@@ -1,4 +1,5 @@
 use std::fmt::Write;
+use std::io::ErrorKind;
 
 use provenir_table::TableError;
 use serde_json::{Map, Value, json};
@@ -139,10 +140,15 @@ fn in_words(found: &Found, size: u64, shown: &Shown) -> Result<String, CommandEr
 
 pub(super) fn unreadable(error: &TableError) -> CommandError {
     match error {
-        TableError::Damaged { expected, .. } => StoreError::Damaged { object: *expected }.into(),
-        TableError::Io { .. } => CommandError::Environment {
+        TableError::Damaged { expected, path, .. } => StoreError::Damaged {
+            object: *expected,
+            path: path.clone(),
+        }
+        .into(),
+        TableError::Io { source, .. } => CommandError::Environment {
             message: error.to_string(),
-            help: None,
+            help: matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+                .then(|| "free some space on the disk of that file".to_owned()),
         },
         _ => CommandError::request(error.to_string()),
     }

@@ -3,7 +3,7 @@ use std::fmt::Write;
 
 use super::arguments::WhyArguments;
 use super::error::{CommandError, Exit};
-use super::measure::{count, platform};
+use super::measure::count;
 use super::selector::Selector;
 use super::{Edition, session, terminal};
 use crate::exec::Survey;
@@ -98,12 +98,7 @@ fn told(why: &Why) -> String {
     } else {
         let _ = write!(text, "  {}", phrase(why, 4));
         for second in &why.seconds {
-            let _ = writeln!(
-                text,
-                "  a second, different result of it is kept beside this one: output {}, computed on {}",
-                second.port,
-                platform(&second.platform)
-            );
+            let _ = writeln!(text, "  {second}");
         }
     }
     let roots = roots(why);
@@ -133,8 +128,26 @@ fn phrase(why: &Why, indent: usize) -> String {
             }
             Reason::Changed => format!("it ran then, because this had changed since {since}:"),
             Reason::Repeated => format!(
-                "it ran then although {since} had the same: it was forced, or its result had been lost"
+                "it ran then although {since} had the same: it was forced, or its result had been lost; the record does not say which"
             ),
+            Reason::Forced => {
+                format!("it ran then although {since} had the same, because that was asked for (--force)")
+            }
+            Reason::ResultGone => {
+                format!("it ran then, because its result was gone, which {since} had")
+            }
+            Reason::Missing(object) => repaired(
+                &since,
+                &format!("its artifact {} was not in the store any more", object.short()),
+            ),
+            Reason::Damaged(object) => repaired(
+                &since,
+                &format!(
+                    "its artifact {} was damaged (its bytes were not those that had been stored)",
+                    object.short()
+                ),
+            ),
+            Reason::Unreadable => repaired(&since, "its result in the store could not be read"),
             Reason::Unrecorded => "no record says what it was before".to_owned(),
             Reason::UpToDate => {
                 return "is up to date; no run recorded here computed it: its result was brought here, or the record was removed\n"
@@ -170,6 +183,16 @@ fn phrase(why: &Why, indent: usize) -> String {
         Reason::Repeated | Reason::UpToDate | Reason::Waits => String::new(),
     };
     format!("{told}\n{below}")
+}
+
+/// That a cell ran once more because of what had become of its result.
+fn repaired(since: &str, flaw: &str) -> String {
+    let had = if since.is_empty() {
+        String::new()
+    } else {
+        format!("; {since} had it")
+    };
+    format!("it ran then, because {flaw} and was made again{had}")
 }
 
 fn moment(moment: &Moment) -> String {

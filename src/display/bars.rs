@@ -1,18 +1,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use camino::Utf8PathBuf;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::repeats::Repeats;
-use super::sentence::{ending, progress, sentence};
+use super::sentence::{Updated, ending, progress, sentence, urgent};
 use crate::exec::Event;
 use crate::plan::{CellIndex, Plan};
 
 /// A bar for the run and a line for each running cell, on standard error.
 pub struct Bars<'a> {
     plan: &'a Plan,
-    updated: Vec<Utf8PathBuf>,
+    updated: Updated,
     repeats: Repeats,
     screen: MultiProgress,
     run: ProgressBar,
@@ -25,7 +24,7 @@ impl<'a> Bars<'a> {
         let screen = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(15));
         Self {
             plan,
-            updated: Vec::new(),
+            updated: Updated::default(),
             repeats: Repeats::default(),
             screen,
             run: ProgressBar::hidden(),
@@ -35,7 +34,7 @@ impl<'a> Bars<'a> {
 
     pub(super) fn on(&mut self, event: &Event<'_>) {
         if let Event::Published { path, .. } = event {
-            self.updated.push((*path).to_owned());
+            self.updated.push((*path).to_owned(), urgent(event).is_some());
         }
         if self.repeats.hides(event) {
             self.over(event);

@@ -2,10 +2,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use camino::Utf8PathBuf;
-
 use super::repeats::Repeats;
-use super::sentence::{ending, grouped, progress, sentence, urgent};
+use super::sentence::{Updated, ending, grouped, progress, sentence, urgent};
 use crate::clock;
 use crate::exec::{CellRef, Event};
 use crate::plan::{CellIndex, Plan};
@@ -19,7 +17,7 @@ const RATE: usize = 20;
 /// Plain lines on standard error.
 pub struct Lines<'a> {
     plan: &'a Plan,
-    updated: Vec<Utf8PathBuf>,
+    updated: Updated,
     repeats: Repeats,
     quiet: bool,
     told: BTreeMap<CellIndex, Instant>,
@@ -38,7 +36,7 @@ impl<'a> Lines<'a> {
     pub(super) fn new(plan: &'a Plan, quiet: bool) -> Self {
         Self {
             plan,
-            updated: Vec::new(),
+            updated: Updated::default(),
             repeats: Repeats::default(),
             quiet,
             told: BTreeMap::new(),
@@ -72,7 +70,7 @@ impl<'a> Lines<'a> {
 
     fn tell(&mut self, event: &Event<'_>) {
         if let Event::Published { path, .. } = event {
-            self.updated.push((*path).to_owned());
+            self.updated.push((*path).to_owned(), urgent(event).is_some());
         }
         if let Event::RunFinished { summary } = event {
             for warning in self.repeats.rest() {

@@ -1,5 +1,6 @@
 //! What events say, in words.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -65,6 +66,16 @@ pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
             level: Level::Warning,
             message,
         } => format!("warning: {cell}: {message}"),
+        Event::WorkerLost {
+            cell,
+            reason,
+            log,
+            again: true,
+            ..
+        } => format!(
+            "warning: the worker that was starting for {cell} {reason}; another one is started (log: {})",
+            shortest(log)
+        ),
         Event::CellDamaged { cell, object } => format!(
             "warning: the artifact {} of {cell} is not what was stored: it is taken out of the store, and the cell runs again",
             object.short()
@@ -115,8 +126,26 @@ pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
     Some(told)
 }
 
-/// How a run ended: one line where nothing ran. `updated` are the copies that it published.
-pub(super) fn ending(summary: &Summary, plan: &Plan, updated: &[Utf8PathBuf]) -> String {
+/// Copies that a run published.
+#[derive(Default)]
+pub(super) struct Updated {
+    paths: Vec<Utf8PathBuf>,
+    /// Those of which a sentence of its own was said.
+    told: BTreeSet<Utf8PathBuf>,
+}
+
+impl Updated {
+    /// Adds a copy; `is_told` where a sentence was said of it.
+    pub(super) fn push(&mut self, path: Utf8PathBuf, is_told: bool) {
+        if is_told {
+            self.told.insert(path.clone());
+        }
+        self.paths.push(path);
+    }
+}
+
+/// How a run ended: one line where nothing ran. Published files are listed, but for those that were told of already.
+pub(super) fn ending(summary: &Summary, plan: &Plan, updated: &Updated) -> String {
     let mut lines = Vec::new();
     if summary.is_noop() {
         let mut restored = match summary.published {
@@ -136,12 +165,13 @@ pub(super) fn ending(summary: &Summary, plan: &Plan, updated: &[Utf8PathBuf]) ->
     }
     lines.push(format!("{} in {}", counts(summary), duration(summary.seconds)));
     let complete = summary.failed + summary.blocked + summary.cancelled == 0 && summary.halted.is_none();
-    let files: Vec<Utf8PathBuf> = if complete {
+    let mut files: Vec<Utf8PathBuf> = if complete {
         let all = plan.cells.iter().flat_map(|cell| &cell.publish);
         all.map(|publish| plan.folder.join(&publish.path)).collect()
     } else {
-        updated.to_vec()
+        updated.paths.clone()
     };
+    files.retain(|file| !updated.told.contains(file));
     if !files.is_empty() {
         lines.push("published:".to_owned());
         lines.extend(

@@ -9,10 +9,9 @@ use super::event::{Event, Failure};
 use super::resolve::Results;
 use super::scheduler::Scheduler;
 use super::state::{End, Fate, State};
+use super::survey::Due;
 use crate::plan::CellIndex;
-use crate::store::{
-    ActionKey, Commit, Committed, Copied, Lookup, MissReason, Outcome, Published, StoreError,
-};
+use crate::store::{ActionKey, Commit, Committed, Lookup, MissReason, Outcome, StoreError};
 
 impl Scheduler<'_, '_> {
     /// Puts a cell whose action is to be executed in line, or behind a cell of this run that is the same action.
@@ -58,15 +57,21 @@ impl Scheduler<'_, '_> {
     /// A cell's producers are all known: finds its result, or puts it in line.
     fn resolve(&mut self, cell: CellIndex) -> Result<Option<Committed>, StoreError> {
         let key = self.resolver.key(cell, &self.states)?;
-        if !self.forced.contains(&cell) {
+        let cause = if self.forced.contains(&cell) {
+            Due::Forced
+        } else {
             match self.store.lookup(&key)? {
                 Lookup::Hit(result) => {
                     self.reuse(cell, key);
                     return Ok(Some(result));
                 }
-                Lookup::Miss(reason) => self.discard(cell, &reason),
+                Lookup::Miss(reason) => {
+                    self.discard(cell, &reason);
+                    Due::Miss(reason)
+                }
             }
-        }
+        };
+        self.causes.insert(cell, cause);
         self.enqueue(cell, key);
         Ok(None)
     }
@@ -111,12 +116,14 @@ impl Scheduler<'_, '_> {
                     self.summary.diverged += 1;
                 }
                 self.remember(cell, committed.key());
+                let reason = self.causes.remove(&cell);
                 self.voice.say(&Event::CellFinished {
                     cell: self.cell(cell),
                     key: committed.key(),
                     worker: committing.worker,
                     seconds: committing.end.seconds,
                     outputs: committed.outputs(),
+                    reason: reason.as_ref(),
                     outcome: &outcome,
                     action: &action,
                 });
@@ -222,6 +229,11 @@ impl Scheduler<'_, '_> {
     /// An object that a cell was to read is damaged: takes it out of the store and has the cell that makes it run
     /// again, with the reader waiting for it. Says whether it could.
     fn repair(&mut self, reader: CellIndex, key: ActionKey, object: Digest) -> Result<bool, StoreError> {
+        let flaw = if self.store.layout().object(&object).exists() {
+            MissReason::Damaged(object)
+        } else {
+            MissReason::Missing(object)
+        };
         if !self.store.discard_if_damaged(&object)? {
             return Ok(false);
         }
@@ -259,60 +271,8 @@ impl Scheduler<'_, '_> {
             }
         }
         self.forced.insert(producer);
+        self.causes.insert(producer, Due::Miss(flaw));
         self.enqueue(producer, producer_key);
         Ok(true)
-    }
-
-    /// Publishes copies of what is known.
-    pub(super) fn publish(&mut self, results: &[Option<Committed>]) {
-        for (index, (cell, result)) in self.plan.cells.iter().zip(results).enumerate() {
-            let Some(result) = result else { continue };
-            for publish in &cell.publish {
-                let path = self.plan.folder.join(&publish.path);
-                let Some(artifact) = result.output(publish.port) else {
-                    continue;
-                };
-                let cell = self.cell(index);
-                match self
-                    .store
-                    .publish(&path, artifact, result.key(), &self.plan.name(index))
-                {
-                    Ok(Published {
-                        copied,
-                        kept,
-                        unnoted,
-                    }) => {
-                        if let Some(error) = unnoted {
-                            self.unnoted.get_or_insert(error);
-                        }
-                        if copied == Copied::Unchanged {
-                            continue;
-                        }
-                        self.summary.published += 1;
-                        self.voice.say(&Event::Published {
-                            cell,
-                            port: publish.port,
-                            path: &path,
-                            copied,
-                            kept: kept.as_deref(),
-                        });
-                    }
-                    Err(error) => {
-                        if let StoreError::Damaged { object } = error {
-                            // So that the next run computes it again.
-                            self.store.discard_if_damaged(&object).ok();
-                        }
-                        let failure = Failure::from(&error);
-                        self.blame(failure.blame);
-                        self.summary.unpublished += 1;
-                        self.voice.say(&Event::NotPublished {
-                            cell,
-                            path: &path,
-                            failure: &failure,
-                        });
-                    }
-                }
-            }
-        }
     }
 }

@@ -35,6 +35,9 @@ pub enum Difference {
         old: Option<Value>,
         /// Now; `None` where it has its default, or no effect.
         new: Option<Value>,
+        /// What it is on the side that does not have it, where that is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        absent: Option<Absent>,
     },
     /// The content of a source file.
     Source {
@@ -59,6 +62,16 @@ pub enum Difference {
         /// Now; `None` where it does not count.
         new: Option<String>,
     },
+}
+
+/// What a parameter is that an action does not have.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Absent {
+    /// Its default, which is this.
+    Default(Value),
+    /// Nothing: given the other parameters, it has no effect.
+    NoEffect,
 }
 
 /// Every field in which two actions differ, in the order of a key's fields.
@@ -123,6 +136,7 @@ fn compare(old: Option<&Value>, new: Option<&Value>, pointer: &str, found: &mut 
             pointer: pointer.to_owned(),
             old: old.cloned(),
             new: new.cloned(),
+            absent: None,
         }),
         _ => {}
     }
@@ -189,14 +203,16 @@ impl fmt::Display for Difference {
                 };
                 write!(formatter, "revision of {part} {} → {}", shown(old), shown(new))
             }
-            Self::Parameter { pointer, old, new } => {
+            Self::Parameter {
+                pointer,
+                old,
+                new,
+                absent,
+            } => {
                 let name = pointer.trim_start_matches('/').replace('/', ".");
-                write!(
-                    formatter,
-                    "{name} {} → {}",
-                    shown(old.as_ref()),
-                    shown(new.as_ref())
-                )
+                let told = |value: &Option<Value>| shown(value.as_ref(), absent.as_ref());
+                let (old, new) = cut_apart(told(old), told(new), LONGEST);
+                write!(formatter, "{name} {old} → {new}")
             }
             Self::Source { pointer } => {
                 let name = pointer.trim_start_matches('/').replace('/', ".");
@@ -233,17 +249,30 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Short values as they are, long ones cut.
-fn shown(value: Option<&Value>) -> String {
-    const LONGEST: usize = 40;
-    let Some(value) = value else {
-        return "default".to_owned();
-    };
-    let text = value.to_string();
-    if text.chars().count() <= LONGEST {
-        return text;
+/// Characters of a value that are shown.
+const LONGEST: usize = 40;
+
+fn shown(value: Option<&Value>, absent: Option<&Absent>) -> String {
+    match (value, absent) {
+        (Some(value), _) => value.to_string(),
+        (None, Some(Absent::Default(Value::Null))) => "none (default)".to_owned(),
+        (None, Some(Absent::Default(value))) => format!("{value} (default)"),
+        (None, Some(Absent::NoEffect)) => "no effect".to_owned(),
+        (None, None) => "default".to_owned(),
     }
-    text.chars().take(LONGEST - 1).chain(['…']).collect()
+}
+
+/// Two values that differ: short ones as they are, long ones cut, unless what differs would be cut away.
+pub(crate) fn cut_apart(old: String, new: String, longest: usize) -> (String, String) {
+    let cut = |text: &String| -> String {
+        if text.chars().count() <= longest {
+            text.clone()
+        } else {
+            text.chars().take(longest - 1).chain(['…']).collect()
+        }
+    };
+    let short = (cut(&old), cut(&new));
+    if short.0 == short.1 { (old, new) } else { short }
 }
 
 #[cfg(test)]
@@ -294,6 +323,37 @@ mod tests {
                 "seed default → 1"
             ]
         );
+    }
+
+    #[test]
+    fn what_an_action_does_not_have_is_told_as_what_it_is() {
+        let told = |absent| {
+            let difference = Difference::Parameter {
+                pointer: "/rbc/window".into(),
+                old: Some(json!(3)),
+                new: None,
+                absent,
+            };
+            difference.to_string()
+        };
+        assert_eq!(told(None), "rbc.window 3 → default");
+        assert_eq!(
+            told(Some(Absent::Default(json!(1)))),
+            "rbc.window 3 → 1 (default)"
+        );
+        assert_eq!(
+            told(Some(Absent::Default(Value::Null))),
+            "rbc.window 3 → none (default)"
+        );
+        assert_eq!(told(Some(Absent::NoEffect)), "rbc.window 3 → no effect");
+    }
+
+    #[test]
+    fn long_values_are_cut_but_never_so_that_they_look_the_same() {
+        let long = |last: char| "x".repeat(50) + &last.to_string();
+        let (old, new) = cut_apart(long('a'), "y".to_owned(), 10);
+        assert_eq!((old.as_str(), new.as_str()), ("xxxxxxxxx…", "y"));
+        assert_eq!(cut_apart(long('a'), long('b'), 10), (long('a'), long('b')));
     }
 
     #[test]

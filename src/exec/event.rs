@@ -7,6 +7,7 @@ use camino::Utf8Path;
 use provenir_api::protocol::{Blame, Level, Progress};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::survey::Due;
 use crate::plan::{CellIndex, Plan};
 use crate::store::{Action, ActionKey, Artifact, Copied, Outcome, Owner, StoreError};
 
@@ -66,6 +67,25 @@ pub enum Event<'a> {
         /// Its numeric platform.
         platform: &'a BTreeMap<String, String>,
     },
+    /// A worker ended before it was ready to execute the cell that waited for it.
+    WorkerLost {
+        /// Number of the worker in this run.
+        worker: u32,
+        /// Its process id.
+        pid: u32,
+        /// The cell.
+        cell: CellRef<'a>,
+        /// The cell's action.
+        key: ActionKey,
+        /// How it ended, in words that go on after "the worker".
+        reason: &'a str,
+        /// The last lines that it wrote.
+        tail: &'a [String],
+        /// The cell's log, where this is noted.
+        log: &'a Utf8Path,
+        /// Whether another worker is started for the cell.
+        again: bool,
+    },
     /// A cell's result was in the store.
     CellReused {
         /// The cell.
@@ -124,6 +144,9 @@ pub enum Event<'a> {
         seconds: f64,
         /// What counts from now on.
         outputs: &'a [Artifact],
+        /// Why it had to run.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<&'a Due>,
         /// How the result relates to what the store had.
         outcome: &'a Outcome,
         /// The fields of its key: for records, which keep them.

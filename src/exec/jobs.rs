@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use camino::Utf8PathBuf;
 use provenir_api::Resources;
-use provenir_api::protocol::{Blame, Done, Execute, Failed, FromWorker, Level, ToWorker};
+use provenir_api::protocol::{Blame, Done, Execute, FromWorker, Level, ToWorker};
 
 use super::committer::Finished;
 use super::event::{CellRef, Event, Failure};
+use super::losses::useless;
 use super::scheduler::Scheduler;
 use super::state::{Committing, Job, State};
-use super::worker::{FromThread, Worker, WorkerError, WorkerId};
+use super::worker::{FromThread, Worker, WorkerId};
 use crate::clock;
 use crate::plan::CellIndex;
 use crate::store::{ActionKey, Claim, Claimed, Lookup, StoreError};
@@ -215,6 +216,7 @@ impl Scheduler<'_, '_> {
             FromThread::Message(FromWorker::Hello(hello)) => {
                 match worker.greet(hello, &self.options.worker) {
                     Ok(()) => {
+                        self.failed_starts = 0;
                         let (pid, platform) =
                             (worker.pid(), worker.hello.as_ref().map(|hello| &hello.platform));
                         if let Some(platform) = platform {
@@ -329,68 +331,6 @@ impl Scheduler<'_, '_> {
         self.budget.give_back(job.needs);
         Some((cell, job))
     }
-
-    /// A worker has ended, or says nothing.
-    pub(super) fn lose_worker(&mut self, id: WorkerId) {
-        let Some(mut worker) = self.workers.remove(&id) else {
-            return;
-        };
-        if worker.hello.is_none() {
-            let reason = if worker.is_overdue() {
-                worker.kill();
-                "said nothing for two minutes".to_owned()
-            } else {
-                worker.ending()
-            };
-            let tail = worker.take_tail();
-            self.workers.insert(id, worker);
-            let path = self.options.worker.path.clone();
-            self.give_up(id, &WorkerError::Greeting { path, reason, tail });
-            return;
-        }
-        let ending = worker.ending();
-        let tail = worker.take_tail();
-        drop(worker);
-        let Some((cell, job)) = self.release(id) else {
-            // It was idle: the next cell gets a new one.
-            return;
-        };
-        let (key, end, is_overdue) = (job.key, job.end(), job.is_overdue);
-        drop(job);
-        if self.summary.interrupted {
-            self.cancel(cell, true);
-            return;
-        }
-        let (message, help) = if is_overdue {
-            self.overdue(cell)
-        } else {
-            (format!("its worker {ending}"), None)
-        };
-        let failed = Failed {
-            blame: Blame::Stage,
-            message,
-            help,
-            damaged: None,
-        };
-        self.failed(cell, key, failed, tail, &end);
-    }
-
-    /// Workers are of no use: stops the run. The cell that waited for this one goes back in line, where it stays.
-    fn give_up(&mut self, id: WorkerId, error: &WorkerError) {
-        self.workers.remove(&id);
-        if let Some((cell, job)) = self.release(id) {
-            self.states[cell] = State::Ready(job.key);
-        }
-        self.halt(useless(error));
-    }
-}
-
-fn useless(error: &WorkerError) -> Failure {
-    Failure::new(
-        Blame::Environment,
-        error.to_string(),
-        Some(error.help().to_owned()),
-    )
 }
 
 /// The name of a cell's log file: its position, which makes it unique, and as much of its name as a file can carry.

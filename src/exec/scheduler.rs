@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use camino::Utf8PathBuf;
 use provenir_api::Resources;
 use provenir_api::port::OutputPort;
-use provenir_api::protocol::{Blame, ToWorker};
+use provenir_api::protocol::Blame;
 
 use super::budget::Budget;
 use super::committer::{Finished, commit_all};
@@ -26,12 +26,7 @@ use super::survey::{Due, Standing, Survey};
 use super::worker::{Worker, WorkerId, WorkerProgram};
 use crate::clock;
 use crate::plan::{CellIndex, Plan};
-use crate::store::{ActionKey, Claims, Committed, RENEWAL, Store, StoreError, sweep};
-
-/// How often a result that another process computes is looked for.
-const POLL: Duration = Duration::from_millis(200);
-/// How long a cell may take to notice that it was cancelled.
-const CANCEL: Duration = Duration::from_secs(10);
+use crate::store::{ActionKey, Claims, Committed, Store, StoreError, sweep};
 
 /// How a plan is executed.
 #[derive(Clone, Debug)]
@@ -107,6 +102,12 @@ pub(super) struct Scheduler<'a, 's> {
     pub(super) forced: BTreeSet<CellIndex>,
     /// Cells that ran again because an object of theirs was damaged: once is enough.
     pub(super) repaired: BTreeSet<CellIndex>,
+    /// Why cells have to be executed, as far as that is known.
+    pub(super) causes: BTreeMap<CellIndex, Due>,
+    /// Cells whose worker ended while it was starting: each gets another, once.
+    pub(super) lost_starts: BTreeSet<CellIndex>,
+    /// How many cells have failed so since a worker was last ready.
+    pub(super) failed_starts: u32,
     /// How often cells that failed were put in line once more.
     pub(super) tries: BTreeMap<CellIndex, u32>,
     pub(super) budget: Budget,
@@ -121,11 +122,13 @@ pub(super) struct Scheduler<'a, 's> {
     /// By cell, as far as it is known.
     pub(super) fates: Vec<Option<Fate>>,
     pub(super) unnoted: Option<StoreError>,
-    manifest: Arc<str>,
-    began: Instant,
-    renewed: Instant,
-    polled: Instant,
-    cancel_deadline: Option<Instant>,
+    pub(super) manifest: Arc<str>,
+    pub(super) began: Instant,
+    /// When claims were last renewed, and when others' results were last looked for.
+    pub(super) renewed: Instant,
+    pub(super) polled: Instant,
+    /// When cells that were cancelled and still run are killed.
+    pub(super) cancel_deadline: Option<Instant>,
 }
 
 impl Results for Vec<State> {
@@ -167,6 +170,9 @@ impl<'a, 's> Scheduler<'a, 's> {
             committing: BTreeMap::new(),
             forced: options.force.clone(),
             repaired: BTreeSet::new(),
+            causes: BTreeMap::new(),
+            lost_starts: BTreeSet::new(),
+            failed_starts: 0,
             tries: BTreeMap::new(),
             budget: Budget::new(options.resources),
             claims: Claims::new(store),
@@ -218,9 +224,10 @@ impl<'a, 's> Scheduler<'a, 's> {
                     State::Done(result)
                 }
                 Standing::Due { key, reason } => {
-                    if let Due::Miss(reason) = reason {
-                        self.discard(index, &reason);
+                    if let Due::Miss(reason) = &reason {
+                        self.discard(index, reason);
                     }
+                    self.causes.insert(index, reason);
                     due.push((index, key));
                     State::Ready(key)
                 }
@@ -324,17 +331,9 @@ impl<'a, 's> Scheduler<'a, 's> {
     }
 
     /// Stops the run where a subscriber could not do its part.
-    fn check_voice(&mut self) {
+    pub(super) fn check_voice(&mut self) {
         if let Some(error) = self.voice.failed.take() {
             self.halt(Failure::from(&error));
-        }
-    }
-
-    fn patience(&self) -> Duration {
-        if self.elsewhere.is_empty() && self.cancel_deadline.is_none() && !self.has_time_limit() {
-            Duration::from_secs(1)
-        } else {
-            POLL
         }
     }
 
@@ -343,127 +342,6 @@ impl<'a, 's> Scheduler<'a, 's> {
             Signal::Worker(worker, message) => self.hear_worker(worker, message),
             Signal::Committed(cell, result) => self.committed(cell, result),
             Signal::Interrupt => self.interrupt(),
-        }
-    }
-
-    fn interrupt(&mut self) {
-        self.summary.interrupted = true;
-        self.cancel_deadline = Some(clock::instant() + CANCEL);
-        self.voice.say(&Event::Interrupted);
-        for (worker, cell) in self.busy.clone() {
-            if self.jobs.get(&cell).is_some_and(|job| job.message.is_some()) {
-                // Its worker is still loading and knows nothing of it.
-                self.release(worker);
-                self.cancel(cell, false);
-            } else if let Some(worker) = self.workers.get_mut(&worker) {
-                worker.send(&ToWorker::Cancel);
-            }
-        }
-    }
-
-    fn keep_time(&mut self) {
-        if self.renewed.elapsed() > RENEWAL {
-            self.renewed = clock::instant();
-            let committing = self.committing.values().map(|committing| &committing.claim);
-            for claim in self.jobs.values().map(|job| &job.claim).chain(committing) {
-                // Where that fails, another process may begin the same cell: a double run, no more.
-                claim.renew().ok();
-            }
-            if let Ok(workspace) = self.store.workspace() {
-                workspace.renew().ok();
-            }
-        }
-        if self.polled.elapsed() > POLL && !self.elsewhere.is_empty() {
-            self.polled = clock::instant();
-            self.ready.append(&mut self.elsewhere);
-        }
-        if self
-            .cancel_deadline
-            .is_some_and(|deadline| clock::instant() > deadline)
-        {
-            self.cancel_deadline = None;
-            for worker in self.busy.keys() {
-                if let Some(worker) = self.workers.get_mut(worker) {
-                    worker.kill();
-                }
-            }
-        }
-        self.stop_overdue();
-        let overdue = self
-            .workers
-            .values()
-            .find(|worker| worker.is_overdue())
-            .map(|worker| worker.id);
-        if let Some(overdue) = overdue {
-            self.lose_worker(overdue);
-        }
-    }
-
-    /// Remembers which action each cell is, where that is not known already, so that it can be said later what changed.
-    fn remember_all(&self, results: &[Option<Committed>]) {
-        if self.summary.is_noop() && self.store.knows(&self.manifest) {
-            return;
-        }
-        for (cell, result) in results.iter().enumerate() {
-            if let Some(result) = result {
-                self.remember(cell, result.key());
-            }
-        }
-    }
-
-    /// Remembers which action each executed cell was, so that it can be said later what changed.
-    pub(super) fn remember(&self, cell: CellIndex, key: ActionKey) {
-        self.store
-            .remember_cell(Arc::clone(&self.manifest), self.plan.name(cell), key);
-    }
-
-    fn end(mut self) -> RunOutcome {
-        for worker in self.workers.values_mut() {
-            worker.dismiss();
-        }
-        self.workers.clear();
-        let mut results = Vec::with_capacity(self.states.len());
-        for (index, state) in std::mem::take(&mut self.states).into_iter().enumerate() {
-            results.push(match state {
-                State::Done(result) => Some(result),
-                State::Over => None,
-                State::Waiting(_) | State::Ready(_) | State::Follows | State::Running => {
-                    self.fates[index] = Some(Fate::Cancelled);
-                    self.voice.say(&Event::CellCancelled {
-                        cell: self.cell(index),
-                        begun: false,
-                    });
-                    None
-                }
-            });
-        }
-        self.count();
-        self.remember_all(&results);
-        self.publish(&results);
-        self.check_voice();
-        self.store.flush();
-        self.summary.seconds = self.began.elapsed().as_secs_f64();
-        self.voice.say(&Event::RunFinished {
-            summary: &self.summary,
-        });
-        self.check_voice();
-        RunOutcome {
-            summary: self.summary,
-            results,
-            unnoted: self.unnoted,
-        }
-    }
-
-    /// Counts what became of the cells.
-    fn count(&mut self) {
-        for fate in self.fates.iter().flatten() {
-            *match fate {
-                Fate::Ran => &mut self.summary.ran,
-                Fate::Reused => &mut self.summary.reused,
-                Fate::Failed => &mut self.summary.failed,
-                Fate::Blocked => &mut self.summary.blocked,
-                Fate::Cancelled => &mut self.summary.cancelled,
-            } += 1;
         }
     }
 }

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::resolve::{Resolver, Results};
 use crate::plan::{CellIndex, Plan};
@@ -26,7 +26,7 @@ pub enum Standing {
 }
 
 /// Why a cell has to be executed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Due {
     /// The store does not have its result, or not all of it.

@@ -71,11 +71,11 @@ pub enum WorkerError {
         reason: String,
     },
     /// It ended, or said nothing, before it greeted.
-    #[error("the worker `{path}` {reason} before it was ready{}", shown(tail))]
+    #[error("the worker `{path}` could not start: it {reason}{}", shown(tail))]
     Greeting {
         /// The executable.
         path: Utf8PathBuf,
-        /// How it ended.
+        /// How it ended, in words that go on after "it".
         reason: String,
         /// The last lines of its standard error.
         tail: Vec<String>,
@@ -207,12 +207,16 @@ impl Worker {
         }
     }
 
-    /// How the worker, whose output is closed, ended: a phrase that goes on after "the worker".
-    pub(super) fn ending(&mut self) -> String {
+    /// How the worker, whose output is closed, ended.
+    pub(super) fn ending(&mut self) -> Ending {
         if !self.has_ended_by(clock::instant() + FAREWELL) {
             self.kill();
+            self.child.wait().ok();
+            return Ending::forced("closed its output and had to be killed");
         }
-        self.child.wait().map_or_else(|_| "ended".to_owned(), described)
+        self.child
+            .wait()
+            .map_or_else(|_| Ending::forced("ended"), Ending::of)
     }
 
     /// Asks the worker to leave.
@@ -249,9 +253,9 @@ pub fn greeting(program: &WorkerProgram) -> Result<Hello, WorkerError> {
                 worker.note(&line);
                 continue;
             }
-            Ok(Signal::Worker(_, FromThread::Closed)) => worker.ending(),
+            Ok(Signal::Worker(_, FromThread::Closed)) => worker.ending().phrase,
             Ok(_) => "said something that is not a greeting".to_owned(),
-            Err(_) => "said nothing for two minutes".to_owned(),
+            Err(_) => Ending::overdue().phrase,
         };
         return Err(WorkerError::Greeting {
             path: program.path.clone(),
@@ -272,13 +276,39 @@ impl Drop for Worker {
     }
 }
 
-fn described(status: ExitStatus) -> String {
-    const KILL: i32 = 9;
-    match (status.signal(), status.code()) {
-        (Some(KILL), _) => "was killed (signal 9), perhaps because memory ran out".to_owned(),
-        (Some(signal), _) => format!("crashed (signal {signal}{})", signal_name(signal)),
-        (None, Some(code)) => format!("ended with exit code {code}"),
-        (None, None) => "ended".to_owned(),
+/// How a worker ended.
+#[derive(Clone, Debug)]
+pub(super) struct Ending {
+    /// In words that go on after "the worker".
+    pub(super) phrase: String,
+    /// Whether it left by itself, with an exit code.
+    pub(super) is_own: bool,
+}
+
+impl Ending {
+    fn of(status: ExitStatus) -> Self {
+        const KILL: i32 = 9;
+        match (status.signal(), status.code()) {
+            (Some(KILL), _) => Self::forced("was killed (signal 9), perhaps because memory ran out"),
+            (Some(signal), _) => Self::forced(&format!("crashed (signal {signal}{})", signal_name(signal))),
+            (None, Some(code)) => Self {
+                phrase: format!("ended with exit code {code}"),
+                is_own: true,
+            },
+            (None, None) => Self::forced("ended"),
+        }
+    }
+
+    /// Of a worker that has had more than enough time to greet.
+    pub(super) fn overdue() -> Self {
+        Self::forced("said nothing for two minutes")
+    }
+
+    fn forced(phrase: &str) -> Self {
+        Self {
+            phrase: phrase.to_owned(),
+            is_own: false,
+        }
     }
 }
 

@@ -3,8 +3,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::exec::{Difference, value_differences};
+use super::absent::explained;
+use crate::exec::{Difference, differences, value_differences};
 use crate::record::{History, PastRun, RunFile};
+use crate::registry::Registry;
 use crate::store::{ActionKey, Artifact, Store, StoreError};
 
 /// What differs between two runs.
@@ -57,7 +59,13 @@ pub enum CellDifference {
 
 impl RunDifference {
     /// Compares two runs of a store.
-    pub fn of(store: &Store, history: &History, old: &PastRun, new: &PastRun) -> Result<Self, StoreError> {
+    pub fn of(
+        store: &Store,
+        history: &History,
+        registry: &Registry,
+        old: &PastRun,
+        new: &PastRun,
+    ) -> Result<Self, StoreError> {
         let resolved = |run: &PastRun| run.head.as_ref().map(|head| folded(&head.resolved));
         let manifest = match (resolved(old), resolved(new)) {
             (Some(old), Some(new)) => value_differences(&old, &new),
@@ -83,7 +91,7 @@ impl RunDifference {
                         outputs(store, history, old, old_key)?,
                         outputs(store, history, new, new_key)?,
                     );
-                    let Some(found) = compare(store, history, *old_key, *new_key, outputs)? else {
+                    let Some(found) = compare(store, history, registry, *old_key, *new_key, outputs)? else {
                         difference.same += 1;
                         continue;
                     };
@@ -144,6 +152,7 @@ fn lay(base: &mut Value, over: &Value) {
 fn compare(
     store: &Store,
     history: &History,
+    registry: &Registry,
     old: ActionKey,
     new: ActionKey,
     outputs: (Option<Vec<Artifact>>, Option<Vec<Artifact>>),
@@ -162,7 +171,10 @@ fn compare(
         return Ok((old != new).then_some(CellDifference::Action { old, new }));
     }
     let differences = match (action(store, history, &old)?, action(store, history, &new)?) {
-        (Some(old), Some(new)) => crate::exec::differences(&old, &new),
+        (Some(old), Some(new)) => {
+            let kind = registry.get(&new.kind).map(|kind| &**kind);
+            explained(differences(&old, &new), kind, &old, &new)
+        }
         _ => Vec::new(),
     };
     Ok(Some(CellDifference::Artifacts {

@@ -5,7 +5,7 @@ use provenir_api::{Digest, FigureIdentity};
 
 use super::graph::Graph;
 use super::why::Explainer;
-use crate::exec::{Standing, Survey, differences};
+use crate::exec::{Standing, Survey};
 use crate::plan::{CellIndex, Plan};
 use crate::store::{ActionKey, Store, StoreError};
 
@@ -129,15 +129,17 @@ impl Freshness {
                 producer: plan.name(*producer),
             });
         }
+        let explainer = Explainer::new(plan, store, &survey);
         let mut told: Vec<String> = match graph.action(key) {
-            Some(old) => differences(old, &survey.action(cell)?)
+            Some(old) => explainer
+                .differences(old, &survey.action(cell)?)
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
             None => Vec::new(),
         };
         if told.is_empty() {
-            told.extend(Explainer::new(plan, store, &survey).brief(cell)?);
+            told.extend(explainer.brief(cell)?);
         }
         Ok(Self::Stale {
             cell: name,

@@ -7,7 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::reason::Second;
+use super::source::SourceFile;
 use crate::audit;
+use crate::plan::normal;
 use crate::record::{Executed, Git, History, PastRun, RunId};
 use crate::store::{Action, ActionKey, Artifact, Catalogue, Publication, Store, StoreError};
 
@@ -39,8 +41,8 @@ pub struct Node {
     pub revisions: BTreeMap<String, u32>,
     /// Its canonical parameters.
     pub parameters: Value,
-    /// Content of its source files, by the parameter that names them.
-    pub sources: BTreeMap<String, Digest>,
+    /// Its source files, by the JSON pointer of the parameter that names them.
+    pub sources: BTreeMap<String, SourceFile>,
     /// What it took.
     pub inputs: Vec<Link>,
     /// What it gave.
@@ -216,7 +218,7 @@ impl Graph {
             kind: action.kind.clone(),
             revisions: action.revisions.clone(),
             parameters: action.parameters.clone(),
-            sources: action.sources.clone(),
+            sources: self.sources(key, action),
             inputs: inputs.collect(),
             outputs: outputs.to_vec(),
             stored: self.catalogue.results.contains_key(key),
@@ -231,6 +233,27 @@ impl Graph {
             seconds: self.seconds.get(key).cloned().unwrap_or_default(),
             audits: self.audits.get(key).cloned().unwrap_or_default(),
         })
+    }
+
+    /// The source files of an action, with the paths that its latest record names.
+    fn sources(&self, key: &ActionKey, action: &Action) -> BTreeMap<String, SourceFile> {
+        let path = |pointer: &String| {
+            self.history.executions(key).find_map(|(run, executed)| {
+                let folder = run.manifest()?.parent()?;
+                Some(normal(&folder.join(executed.sources.get(pointer)?)))
+            })
+        };
+        let sources = action.sources.iter();
+        sources
+            .map(|(pointer, content)| {
+                let source = SourceFile {
+                    content: *content,
+                    path: path(pointer),
+                    now: None,
+                };
+                (pointer.clone(), source)
+            })
+            .collect()
     }
 
     /// Which action an artifact that `consumer` took comes from: of several that gave the same, one of the consumer's run.
@@ -274,8 +297,9 @@ impl Graph {
             .collect()
     }
 
-    /// An action with all that it was made from, directly or not, and all that was made from it: by key.
-    pub fn lineage(&self, focus: &ActionKey) -> BTreeMap<ActionKey, Node> {
+    /// An action with all that it was made from, directly or not, and all that was made from it: by key. Source files are
+    /// looked at: whether they are as they were taken.
+    pub fn lineage(&self, store: &Store, focus: &ActionKey) -> BTreeMap<ActionKey, Node> {
         let mut nodes = BTreeMap::new();
         let mut open = vec![*focus];
         while let Some(key) = open.pop() {
@@ -296,6 +320,8 @@ impl Graph {
                 }
             }
         }
+        let sources = nodes.values_mut().flat_map(|node| node.sources.values_mut());
+        SourceFile::look(sources, store);
         nodes
     }
 }

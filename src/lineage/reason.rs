@@ -1,6 +1,7 @@
 //! Reasons, as they are told.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use camino::Utf8PathBuf;
 use jiff::Timestamp;
@@ -38,6 +39,26 @@ impl Second {
         });
         Ok(seconds.collect())
     }
+}
+
+impl fmt::Display for Second {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "a second, different result is kept beside this one: output {}, computed on {}",
+            self.port,
+            platform(&self.platform)
+        )
+    }
+}
+
+/// A numeric platform in a line.
+pub fn platform(platform: &BTreeMap<String, String>) -> String {
+    let told: Vec<String> = platform
+        .iter()
+        .map(|(name, value)| format!("{name} {value}"))
+        .collect();
+    told.join(", ")
 }
 
 /// Why a cell runs, or ran.
@@ -89,7 +110,7 @@ pub enum Reason {
     Missing(Digest),
     /// An object of its result is damaged.
     Damaged(Digest),
-    /// It ran although an earlier run had the same: it was forced, or something of its result had been lost.
+    /// It ran although an earlier run had the same; its record does not say why.
     Repeated,
     /// It differs from an earlier run, of which no record says what it was.
     Unrecorded,

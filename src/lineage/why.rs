@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use provenir_api::Digest;
 
+use super::absent::explained;
 use super::earlier::{Past, Use, action_of_result};
 use super::reason::{Change, Moment, Reason, Second, Upstream, Why};
 use crate::exec::{Difference, Due, Standing, Survey, changed_inputs, differences};
@@ -91,7 +92,7 @@ impl<'a> Explainer<'a> {
         let Some(old) = old else {
             return Ok("changed since it last ran, of which no record says what it was".to_owned());
         };
-        let found = differences(&old, &self.survey.action(cell)?);
+        let found = self.differences(&old, &self.survey.action(cell)?);
         let mut told: Vec<String> = found.iter().take(BRIEF).map(ToString::to_string).collect();
         if found.len() > BRIEF {
             told.push(format!("{} more", found.len() - BRIEF));
@@ -176,7 +177,17 @@ impl<'a> Explainer<'a> {
         let computed = Some(Moment::at(run, executed));
         let manifest = run.manifest().unwrap_or(&self.plan.manifest);
         let earlier = past.uses(manifest, &executed.cell, Some(run));
+        let flaw = executed.reason.as_ref().and_then(due);
         let mut why = match (past.action(self.store, &key)?, earlier.first()) {
+            // What was wrong with its result is the reason, whatever the cell was in between.
+            _ if flaw.as_ref().is_some_and(|flaw| *flaw != Reason::Forced) => Why {
+                since: earlier
+                    .iter()
+                    .find(|found| found.key == key)
+                    .copied()
+                    .map(Moment::of),
+                ..Why::bare(name, Some(key), Reason::Repeated)
+            },
             (None, _) => Why::bare(name, Some(key), Reason::Unrecorded),
             // The nearest of its kind may be a later one, or this one: it explains nothing of then.
             (Some(_), None) => Why::bare(name, Some(key), Reason::NeverRun),
@@ -185,8 +196,12 @@ impl<'a> Explainer<'a> {
         why.computed = computed;
         why.up_to_date = true;
         why.seconds = Second::of(self.store, &key)?;
-        if why.reason == Reason::ResultGone {
-            why.reason = Reason::Repeated;
+        if matches!(why.reason, Reason::ResultGone | Reason::Repeated) {
+            why.reason = match (flaw, &executed.reason) {
+                (Some(flaw), _) => flaw,
+                (None, Some(_)) => Reason::ResultGone,
+                (None, None) => Reason::Repeated,
+            };
         }
         Ok(why)
     }
@@ -235,6 +250,13 @@ impl<'a> Explainer<'a> {
         roots
     }
 
+    /// What differs between two actions.
+    pub(super) fn differences(&self, old: &Action, new: &Action) -> Vec<Difference> {
+        let mut stages = self.plan.stages.iter();
+        let kind = stages.find(|stage| stage.kind.name() == new.kind);
+        explained(differences(old, new), kind.map(|stage| &*stage.kind), old, new)
+    }
+
     /// What differs between two actions, and where changed artifacts come from.
     fn changes(
         &self,
@@ -244,7 +266,7 @@ impl<'a> Explainer<'a> {
         seen: &mut BTreeSet<(Digest, Digest)>,
     ) -> Result<Vec<Change>, StoreError> {
         let mut changes = Vec::new();
-        for difference in differences(old, new) {
+        for difference in self.differences(old, new) {
             let mut upstream = Vec::new();
             let mut more = 0;
             if let Difference::Input { port, .. } = &difference

@@ -126,6 +126,12 @@ impl History {
         self.used.get(key).map(|(run, _)| &self.runs[*run])
     }
 
+    /// The runs that had an action's result, executed or reused, the latest first.
+    pub fn uses(&self, key: &ActionKey) -> impl Iterator<Item = &PastRun> {
+        let has_it = |run: &&PastRun| run.cells().any(|(_, found)| found == *key);
+        self.runs.iter().filter(has_it)
+    }
+
     /// The cell that an action was in the latest run that had it.
     pub fn cell(&self, key: &ActionKey) -> Option<&str> {
         self.used.get(key).map(|(_, cell)| cell.as_str())

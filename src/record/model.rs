@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Git, RunId};
-use crate::exec::{Failure, Summary};
+use crate::exec::{Due, Failure, Summary};
 use crate::store::{Action, ActionKey, Artifact, Outcome, Owner};
 
 /// Format of the files of a run. 1 - the first.
@@ -96,6 +96,13 @@ pub struct Executed {
     pub outputs: Vec<Artifact>,
     /// How that relates to what the store had.
     pub outcome: Outcome,
+    /// Why it had to run. Absent in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Due>,
+    /// Source files that it took, as the manifest names them: by the JSON pointer of the parameter. Their content is in
+    /// `action`. Absent in earlier records.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sources: BTreeMap<String, Utf8PathBuf>,
     /// The key's fields, so that it can be said what differs from it even when the result is not kept any more. Absent
     /// in records of the first days.
     #[serde(default, skip_serializing_if = "Option::is_none")]

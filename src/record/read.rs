@@ -128,7 +128,7 @@ impl StoredRun {
                 return Ok(());
             };
             match event.as_str() {
-                "cell-started" => {
+                "cell-started" | "worker-lost" => {
                     by_cell.insert(cell.clone(), executions.len());
                     executions.push(Execution {
                         cell,

@@ -66,6 +66,17 @@ struct Running {
     progress: Option<Instant>,
 }
 
+impl Running {
+    fn new(log: &Utf8Path) -> Self {
+        Self {
+            started: clock::now(),
+            log: log.to_owned(),
+            file: None,
+            progress: None,
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Timed<'a> {
     time: Timestamp,
@@ -208,6 +219,14 @@ impl<'a> Recorder<'a> {
         (running.started, log)
     }
 
+    /// The source files of a cell as the manifest names them, by the parameter.
+    fn sources(&self, cell: CellIndex) -> BTreeMap<String, Utf8PathBuf> {
+        let sources = self.plan.cells[cell].parameters.sources.iter();
+        sources
+            .map(|source| (source.pointer.clone(), source.path.clone()))
+            .collect()
+    }
+
     /// Writes down the cells found in the store since this was last done.
     fn record_reused(&mut self) -> io::Result<()> {
         let cells = std::mem::take(&mut self.reused)
@@ -307,13 +326,19 @@ impl<'a> Recorder<'a> {
                 self.reused.remove(&cell.index);
             }
             Event::CellStarted { cell, log, .. } => {
-                let running = Running {
-                    started: clock::now(),
-                    log: (*log).to_owned(),
-                    file: None,
-                    progress: None,
-                };
-                self.running.insert(cell.index, running);
+                self.running.insert(cell.index, Running::new(log));
+            }
+            Event::WorkerLost {
+                cell,
+                reason,
+                tail,
+                log,
+                ..
+            } => {
+                self.running.insert(cell.index, Running::new(log));
+                let told = format!("the worker that was starting for it {reason}");
+                self.log(*cell, Level::Warning, &told)?;
+                self.log(*cell, Level::Info, &tail.join("\n"))?;
             }
             Event::CellLog { cell, level, message } => self.log(*cell, *level, message)?,
             Event::CellFinished {
@@ -322,6 +347,7 @@ impl<'a> Recorder<'a> {
                 worker,
                 seconds,
                 outputs,
+                reason,
                 outcome,
                 action,
             } => {
@@ -334,6 +360,8 @@ impl<'a> Recorder<'a> {
                     platform: self.platforms.get(worker).cloned().unwrap_or_default(),
                     outputs: outputs.to_vec(),
                     outcome: (*outcome).clone(),
+                    reason: reason.cloned(),
+                    sources: self.sources(cell.index),
                     action: Some((*action).clone()),
                     log,
                 })))?;

@@ -340,9 +340,10 @@ impl Store {
         let outputs: Arc<[Artifact]> = outputs.into();
         let mut objects = Vec::with_capacity(outputs.len());
         for artifact in outputs.iter() {
-            let found = stat(&self.layout().object(&artifact.object))?;
-            objects.push(found.ok_or(StoreError::Missing {
+            let path = self.layout().object(&artifact.object);
+            objects.push(stat(&path)?.ok_or(StoreError::Missing {
                 object: artifact.object,
+                path,
             })?);
         }
         if let Some(result) = stamp {

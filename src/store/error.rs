@@ -3,6 +3,9 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::Digest;
 
+/// What to do when the disk of a store is full.
+pub(crate) const FULL: &str = "free some space (`provenir gc` says what of the store nothing needs, and removes it with `--yes`), or take a store on another disk (`--cache FOLDER`); then run again: everything that finished is kept";
+
 /// What went wrong with the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -36,16 +39,20 @@ pub enum StoreError {
         known: u32,
     },
     /// An object's bytes are not what its name says.
-    #[error("object {} is damaged: its bytes are not those it was stored with", object.short())]
+    #[error("object {} is damaged: the bytes of `{path}` are not those that were stored", object.short())]
     Damaged {
         /// The object.
         object: Digest,
+        /// Its file.
+        path: Utf8PathBuf,
     },
     /// An object that was expected is not there.
-    #[error("object {} is missing from the store", object.short())]
+    #[error("object {} is missing from the store: there is no file `{path}`", object.short())]
     Missing {
         /// The object.
         object: Digest,
+        /// Where its file should be.
+        path: Utf8PathBuf,
     },
     /// A worker handed over something that is not what it announced.
     #[error("the outputs of a cell are not what its worker announced: {0}")]
@@ -121,9 +128,7 @@ impl StoreError {
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::Io { source, .. } => match source.kind() {
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                    Some("free some space and run again: everything that finished is kept")
-                }
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(FULL),
                 io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                     Some("make the store writable, or choose another with `--cache` or PROVENIR_CACHE")
                 }
@@ -133,14 +138,15 @@ impl StoreError {
                 Some("remove the file: what it holds is computed again when it is needed")
             }
             Self::Newer { .. } => Some("use the newer version, or another store (`--cache`)"),
-            Self::Damaged { .. } | Self::Missing { .. } => {
-                Some("run the pipeline that made it: what is damaged or missing is computed again")
-            }
+            Self::Damaged { .. } => Some(
+                "`provenir verify --discard` takes what is damaged out of the store; the next `provenir run` that needs it computes it again",
+            ),
+            Self::Missing { .. } => Some("the next `provenir run` that needs it computes it again"),
             Self::NotAStore { .. } => Some("name a new or empty folder, or a store"),
             Self::Outputs(_) | Self::Audit(_) => None,
             Self::Publish { source } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                    Some("free some space and run again: everything that finished is kept")
+                    Some("free some space on the disk of that folder and run again: only the copy is missing")
                 }
                 io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Some(
                     "make that folder writable, or publish elsewhere (`publish` in the manifest), and run again: only the copy is missing",

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 use provenir_api::Digest;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::hash::hash_file;
 use super::result::ActionResult;
@@ -45,7 +45,7 @@ pub enum Lookup {
 }
 
 /// Why an action has to be executed although it may have been before.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissReason {
     /// The store has no result of it.

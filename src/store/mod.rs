@@ -65,6 +65,7 @@ pub use sweep::{Abandoned, Workspace, abandoned, sweep};
 pub use verify::{Scope, Verification};
 
 pub(crate) use durable::replace;
+pub(crate) use error::FULL;
 pub(crate) use hash::hash_file;
 
 /// An open store.

@@ -199,14 +199,17 @@ impl Store {
         let folder = path.parent().unwrap_or(path);
         fs_err::create_dir_all(folder).map_err(failed)?;
         let hidden = hidden(folder);
-        let copied = copy_verified(&self.layout().object(&artifact.object), &hidden);
+        let object = self.layout().object(&artifact.object);
+        let copied = copy_verified(&object, &hidden);
         let published = match copied {
             Ok(found) if found == artifact.object => fs_err::rename(&hidden, path).map_err(failed),
             Ok(_) => Err(StoreError::Damaged {
                 object: artifact.object,
+                path: object,
             }),
             Err(error) if error.kind() == ErrorKind::NotFound => Err(StoreError::Missing {
                 object: artifact.object,
+                path: object,
             }),
             Err(error) => Err(failed(error)),
         };

@@ -323,6 +323,21 @@ fn mistakes_in_the_command_line_are_called_that() {
       help: name another manifest; `provenir init` writes one to begin with
     error: no manifest was read
     ");
+    context.write("study/one.toml", CHAIN);
+    insta::assert_snapshot!(said(&["plan", "study"]), @r"
+    error: `study` is a folder; a manifest is a file
+      help: did you mean `study/one.toml`?
+    ");
+    context.write("study/two.toml", CHAIN);
+    insta::assert_snapshot!(said(&["run", "study"]), @r"
+    error: `study` is a folder; a manifest is a file
+      help: in it lie `study/one.toml`, `study/two.toml`
+    ");
+    insta::assert_snapshot!(said(&["run", "--jobs", "0"]), @r"
+    error: invalid value '0' for '--jobs <N>': write how many processor cores cells may occupy together, from 1 to 65536; without the option, all are used
+
+    For more information, try '--help'.
+    ");
     insta::assert_snapshot!(said(&["plan", "--cache", "pipeline.toml"]), @r"
     error: the store `[FOLDER]/pipeline.toml` is a file, not a folder
       help: name a folder, new or a store: `--cache FOLDER` or PROVENIR_CACHE
@@ -348,6 +363,21 @@ fn a_reference_that_means_nothing_names_the_nearest_right_thing() {
     insta::assert_snapshot!(said(&["show", "secnd[a=1]"]), @r"
     error: there is no stage `secnd`
       help: did you mean `second`?
+    ");
+    insta::assert_snapshot!(said(&["run", "--force", "totl"]), @r"
+    error: there is no stage `totl`
+      help: did you mean `total`?
+    ");
+    insta::assert_snapshot!(said(&["run", "--force", "noop"]), @r"
+    error: there is no stage `noop`
+      help: `noop` is the kind of the stages `first`, `second`, `total`
+    ");
+    context.write("empty.parquet", "");
+    insta::assert_snapshot!(said(&["show", "empty.parquet"]), @"error: `empty.parquet` cannot be read as a Parquet table: it is empty");
+    context.write("cut.zip", "PK\u{3}\u{4}");
+    insta::assert_snapshot!(said(&["show", "cut.zip"]), @r"
+    error: `cut.zip` cannot be read: the agent's archive: it is cut short, or not a zip archive: the directory is missing that ends one
+      help: an agent is the .zip file that `model.save` writes; is the download complete?
     ");
     insta::assert_snapshot!(said(&["show", "second[b=1]"]), @r"
     error: `second` has no axis `b`
@@ -444,10 +474,26 @@ fn a_folder_that_holds_something_else_does_not_become_a_store() {
 fn init_lays_out_a_manifest_and_a_store_once() {
     let context = Context::new(CHAIN);
     let outcome = context.run(&["init", "study"]).assert_code(0);
-    insta::assert_snapshot!(context.filtered(&outcome.stderr), @r"
+    let (head, tail) = outcome.stderr.split_once("comes with Provenir: `").unwrap();
+    let (expert, tail) = tail.split_once('`').unwrap();
+    insta::assert_snapshot!(format!("{head}comes with Provenir: `[EXPERT]`{tail}"), @r"
     wrote `study/pipeline.toml`, and a store beside it: `study/cache`
+    the expert that it takes comes with Provenir: `[EXPERT]` (README.md beside it says how it was trained)
     next: `provenir plan study/pipeline.toml` and `provenir run study/pipeline.toml`
     ");
+    assert!(context.path("study").join(expert).is_file(), "{expert}");
+    assert!(
+        context
+            .path("study")
+            .join(expert)
+            .with_file_name("README.md")
+            .is_file()
+    );
+    let manifest = String::from_utf8(context.read("study/pipeline.toml")).unwrap();
+    assert!(
+        manifest.contains(expert) && manifest.contains("This expert comes with Provenir"),
+        "{manifest}"
+    );
     for name in [
         "pipeline.toml",
         "cache/CACHEDIR.TAG",
@@ -480,6 +526,12 @@ fn doctor_finds_nothing_wrong_here() {
             .stdout
             .contains(&format!("build {}", provenir_build_id::BUILD))
     );
+    let machine = outcome.stdout.lines().nth(1).unwrap();
+    assert!(
+        machine.ends_with("GiB of memory") || machine.ends_with("MiB of memory"),
+        "{machine}"
+    );
+    assert!(!machine.contains("1 cores"), "{machine}");
 }
 
 #[test]

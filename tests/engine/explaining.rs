@@ -51,7 +51,7 @@ fn what_changed_is_told_before_it_runs() {
     insta::assert_snapshot!(said(&context, &[&["why", "total"], &set[..]].concat()), @r"
     total
       of its own, this changed since run [RUN 1]:
-        value default → 1.0
+        value 0.0 (default) → 1.0
       whether it has to run is known only when these have run:
         first[a=1]: has to run, because this changed since run [RUN 1]:
           value 1.0 → 7.0
@@ -182,13 +182,81 @@ fn what_was_lost_is_named() {
     insta::assert_snapshot!(said(&context, &["why", "first[a=2]"]), @r"
     first[a=2]
       is up to date: run [RUN 2] computed it
-      it ran then although run [RUN 1] had the same: it was forced, or its result had been lost
+      it ran then although run [RUN 1] had the same, because that was asked for (--force)
+    ");
+    insta::assert_snapshot!(said(&context, &["why", "first[a=1]"]), @r"
+    first[a=1]
+      is up to date: run [RUN 2] computed it
+      it ran then, because its artifact [DIGEST] was not in the store any more and was made again; run [RUN 1] had it
     ");
     fs_err::remove_dir_all(context.path("cache/runs-v1")).unwrap();
     insta::assert_snapshot!(said(&context, &["why", "first[a=2]"]), @r"
     first[a=2]
       is up to date; no run recorded here computed it: its result was brought here, or the record was removed
     ");
+}
+
+#[test]
+fn what_was_damaged_and_made_again_is_told_as_that() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    context.executed(&HALF);
+    let object = context.object("first[a=2]");
+    crate::context::overwrite(&object, b"damaged");
+    insta::assert_snapshot!(said(&context, &["why", "first[a=2]"]), @r"
+    first[a=2]
+      has to run, because its artifact [DIGEST] is damaged: its bytes are not those that were stored
+    ");
+    assert_eq!(context.executed(&[]), ["first[a=2]"]);
+    insta::assert_snapshot!(said(&context, &["why", "first[a=2]"]), @r"
+    first[a=2]
+      is up to date: run [RUN 3] computed it
+      it ran then, because its artifact [DIGEST] was damaged (its bytes were not those that had been stored) and was made again; run [RUN 2] had it
+    ");
+    let found: Value = serde_json::from_str(
+        &context
+            .run(&["why", "first[a=2]", "--json"])
+            .assert_code(0)
+            .stdout,
+    )
+    .unwrap();
+    assert_eq!(
+        found[0]["reason"],
+        serde_json::json!({ "damaged": object.file_name().unwrap() })
+    );
+    // What a cell finds damaged when it reads it.
+    let object = context.object("first[a=3]");
+    let stamp = fs_err::metadata(&object).unwrap().modified().unwrap();
+    let mut bytes = fs_err::read(&object).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    crate::context::overwrite(&object, &bytes);
+    let file = fs_err::OpenOptions::new().write(true).open(&object).unwrap();
+    file.into_file().set_modified(stamp).unwrap();
+    fs_err::remove_file(context.path("cache/index-v1.sqlite")).unwrap();
+    let forced = ["--force", "second[a=3]"];
+    assert_eq!(context.executed(&forced), ["first[a=3]", "second[a=3]"]);
+    let told = said(&context, &["why", "first[a=3]"]);
+    assert!(told.contains("was damaged (its bytes were not those"), "{told}");
+    // A record that does not say why is told as one.
+    for run in context.runs() {
+        let path = run.join("records.jsonl");
+        let records = fs_err::read_to_string(&path).unwrap();
+        let stripped: Vec<String> = records
+            .lines()
+            .map(|line| {
+                let mut record: Value = serde_json::from_str(line).unwrap();
+                record.as_object_mut().unwrap().remove("reason");
+                record.to_string() + "\n"
+            })
+            .collect();
+        fs_err::write(&path, stripped.concat()).unwrap();
+    }
+    let told = said(&context, &["why", "first[a=3]"]);
+    assert!(
+        told.contains("it was forced, or its result had been lost; the record does not say which"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn what_stops_a_run_is_told_first_and_what_follows_is_counted() {
     let outcome = finish(&mut context.program(&command, &["run"])).assert_code(3);
     insta::assert_snapshot!(context.filtered(&outcome.stderr), @r"
     chain: 7 cells, 0 up to date
-    error: the run stops: the worker `[FOLDER]/bin/provenir-noop-worker` ended with exit code 127 before it was ready
+    error: the run stops: the worker `[FOLDER]/bin/provenir-noop-worker` could not start: it ended with exit code 127
       help: `provenir doctor` says what it lacks
     0 cells executed, 7 not run in [TIME]
     ");
@@ -246,7 +246,7 @@ fn a_worker_that_cannot_load_says_why() {
     assert!(
         outcome
             .stderr
-            .contains("ended with exit code 127 before it was ready"),
+            .contains("could not start: it ended with exit code 127"),
         "{outcome:#?}"
     );
     assert!(
@@ -254,6 +254,94 @@ fn a_worker_that_cannot_load_says_why() {
             .stderr
             .contains("libtorch_cpu.so: cannot open shared object file"),
         "{outcome:#?}"
+    );
+}
+
+/// The worker as it is, after the first `deaths` that were started have been killed.
+fn with_dying_worker(context: &Context, deaths: usize) -> String {
+    let worker = COMMAND.to_owned() + "-worker";
+    let script = format!(
+        r#"#!/bin/sh
+for number in $(seq {deaths}); do
+    if mkdir "{}/death-$number" 2> /dev/null; then
+        echo "still loading" >&2
+        kill -9 $$
+    fi
+done
+exec {worker}
+"#,
+        context.folder
+    );
+    with_worker(context, &script)
+}
+
+#[test]
+fn a_worker_that_is_killed_while_it_starts_is_replaced() {
+    let context = Context::new(CHAIN);
+    let command = with_dying_worker(&context, 1);
+    let outcome = finish(&mut context.program(&command, &["run", "--jobs", "1"])).assert_code(0);
+    let said: String = outcome
+        .stderr
+        .lines()
+        .take(3)
+        .fold(String::new(), |said, line| said + line + "\n");
+    insta::assert_snapshot!(context.filtered(&said), @r"
+    chain: 7 cells, 0 up to date
+    warning: the worker that was starting for first[a=1] was killed (signal 9), perhaps because memory ran out; another one is started (log: cache/runs-v1/[RUN]/logs/00000-first[a=1].log)
+    started first[a=1]
+    ");
+    let log = context.run(&["log", "first[a=1]"]).assert_code(0).stdout;
+    assert!(
+        log.contains(
+            "the worker that was starting for it was killed (signal 9), perhaps because memory ran out"
+        ) && log.contains("still loading"),
+        "{log}"
+    );
+    assert_eq!(context.executed(&[]), [""; 0]);
+    context.check_store();
+}
+
+#[test]
+fn a_cell_that_no_worker_can_be_started_for_fails_alone() {
+    let context = Context::new(CHAIN);
+    let command = with_dying_worker(&context, 2);
+    let outcome = finish(&mut context.program(&command, &["run", "--jobs", "1", "--json"])).assert_code(3);
+    assert_eq!(outcome.cells("worker-lost"), ["first[a=1]", "first[a=1]"]);
+    assert_eq!(outcome.cells("cell-failed"), ["first[a=1]"]);
+    assert_eq!(outcome.cells("cell-blocked"), ["second[a=1]", "total"]);
+    assert_eq!(
+        outcome.cells("cell-finished"),
+        ["first[a=2]", "first[a=3]", "second[a=2]", "second[a=3]"]
+    );
+    let failed = outcome.event("cell-failed");
+    assert_eq!(
+        failed["failure"]["message"],
+        "two workers that were starting for it ended, one after the other; the second was killed (signal 9), perhaps because memory ran out"
+    );
+    assert_eq!(failed["failure"]["tail"], serde_json::json!(["still loading"]));
+    let log = fs_err::read_to_string(failed["log"].as_str().unwrap()).unwrap();
+    assert_eq!(log.matches("still loading").count(), 2, "{log}");
+    assert_eq!(
+        context.executed(&[]),
+        ["first[a=1]", "second[a=1]", "total"],
+        "with workers that start, what failed is made good"
+    );
+    context.check_store();
+}
+
+#[test]
+fn where_worker_after_worker_is_killed_the_run_stops() {
+    let context = Context::new(CHAIN);
+    let command = with_dying_worker(&context, 1000);
+    let outcome = finish(&mut context.program(&command, &["run", "--jobs", "1", "--json"])).assert_code(3);
+    assert_eq!(outcome.cells("cell-failed"), ["first[a=1]", "first[a=2]"]);
+    let halted = &outcome.event("run-halted")["failure"]["message"];
+    assert!(
+        halted
+            .as_str()
+            .unwrap()
+            .contains("could not start: it was killed (signal 9), perhaps because memory ran out"),
+        "{halted}"
     );
 }
 

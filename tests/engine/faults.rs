@@ -329,7 +329,9 @@ fn a_full_disk_is_told_and_loses_nothing() {
         "{halted}"
     );
     assert!(
-        halted["help"].as_str().unwrap().contains("free some space"),
+        ["free some space", "`provenir gc`", "`--cache FOLDER`"]
+            .iter()
+            .all(|help| halted["help"].as_str().unwrap().contains(help)),
         "{halted}"
     );
     let finished = outcome.cells("cell-finished").len();

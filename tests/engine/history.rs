@@ -128,7 +128,9 @@ fn two_runs_are_compared_from_the_manifest_to_the_numbers() {
       stages.second.params.value 0.5 → 0.75
 
     environment
-      arguments run --json → run --json --axis a=1,2 --set stages.second.params.value=0.…
+      arguments
+        run --json
+        → run --json --axis a=1,2 --set stages.second.params.value=0.75
 
     artifacts: 2 cells the same in both
       first[a=3]: only in the first

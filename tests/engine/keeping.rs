@@ -70,6 +70,27 @@ fn a_damaged_object_is_named_taken_out_and_computed_again() {
     next: `provenir verify --discard` takes the damaged objects out of the store; the next `provenir run` that needs them computes them again
     ");
     assert!(object.is_file(), "a check changes nothing");
+    // The manifest is not to blame.
+    let said = |arguments: &[&str]| context.filtered(&context.run(arguments).assert_code(3).stderr);
+    for command in ["path", "show"] {
+        insta::allow_duplicates!(insta::assert_snapshot!(said(&[command, "second[a=2]"]), @r"
+        error: the artifact of `second[a=2]` is damaged: the bytes of `cache/objects-v1/fd/[DIGEST]` are not those that were stored
+          help: `provenir run` computes it again; `provenir verify` finds whatever else is damaged
+        "));
+    }
+    insta::assert_snapshot!(said(&["path", "total"]), @r"
+    error: whether the store has `total` is not known: the artifact of `second[a=2]`, which it depends on, is damaged: the bytes of `cache/objects-v1/fd/[DIGEST]` are not those that were stored
+      help: `provenir run` computes it again; `provenir verify` finds whatever else is damaged
+    ");
+    insta::assert_snapshot!(said(&["pin", "second[a=2]"]), @r"
+    error: the artifact of `second[a=2]` is damaged: the bytes of `cache/objects-v1/fd/[DIGEST]` are not those that were stored
+      help: `provenir run` computes it again; `provenir verify` finds whatever else is damaged; an action key pins an earlier result
+    ");
+    let told = context.run(&["lineage", "second[a=2]"]).assert_code(0).stdout;
+    assert!(
+        told.starts_with("the artifact of `second[a=2]` is damaged: the bytes of `cache/objects-v1/"),
+        "{told}"
+    );
     context.run(&["verify", "--discard"]).assert_code(1);
     assert!(!object.exists());
     let found = json(&context, &["verify", "--json"], 1);
@@ -87,6 +108,11 @@ fn damage_that_no_run_would_see_is_found() {
     flip(&context.object("total"));
     fs_err::remove_file(context.path("cache/index-v1.sqlite")).unwrap();
     assert_eq!(context.executed(&[]), NOTHING, "nothing reads it");
+    let said = context.run(&["show", "total"]).assert_code(3).stderr;
+    insta::assert_snapshot!(context.filtered(&said), @r"
+    error: object [DIGEST] is damaged: the bytes of `[FOLDER]/cache/objects-v1/bd/[DIGEST]` are not those that were stored
+      help: `provenir verify --discard` takes what is damaged out of the store; the next `provenir run` that needs it computes it again
+    ");
     context.run(&["verify", "--discard"]).assert_code(1);
     assert_eq!(context.executed(&[]), ["total"]);
     context.run(&["verify"]).assert_code(0);
@@ -414,6 +440,61 @@ fn what_a_killed_command_left_is_counted_and_goes() {
     });
     context.run(&["gc", "--yes"]).assert_code(0);
     assert_eq!(files(&context.path("cache/tmp")), [""; 0]);
+}
+
+#[test]
+fn pins_are_taken_away_as_they_were_given() {
+    let context = Context::new(CHAIN);
+    context.write(
+        "other.toml",
+        &CHAIN
+            .replace("\"chain\"", "\"other\"")
+            .replace("value = 0.5", "value = 0.75"),
+    );
+    context.executed(&[]);
+    context.executed(&["other.toml"]);
+    context.run(&["pin", "second"]).assert_code(0);
+    context.run(&["pin", "second[a=1]", "other.toml"]).assert_code(0);
+    let pinned = || {
+        let told = context.run(&["pin"]).assert_code(0).stdout;
+        let mut lines: Vec<String> = told
+            .lines()
+            .map(|line| {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                format!("{} {}", words[0], words[2])
+            })
+            .collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(pinned().len(), 4);
+    let said = |arguments: &[&str], code| context.filtered(&context.run(arguments).assert_code(code).stderr);
+    insta::assert_snapshot!(said(&["unpin", "second[a=1.0]"], 0), @"second[a=1] ([DIGEST]) is not pinned any more");
+    insta::assert_snapshot!(said(&["unpin", "second[a=1]"], 2), @r"
+    error: `second[a=1]` of `pipeline.toml` is not pinned; it is of another manifest
+      help: `provenir unpin 'second[a=1]' other.toml`
+    ");
+    context
+        .run(&["unpin", "second[a=1]", "other.toml"])
+        .assert_code(0);
+    assert_eq!(
+        pinned(),
+        ["second[a=2] pipeline.toml", "second[a=3] pipeline.toml"]
+    );
+    context.run(&["unpin", "second"]).assert_code(0);
+    insta::assert_snapshot!(said(&["unpin", "second"], 2), @r"
+    error: `second` is not pinned
+      help: `provenir pin` lists what is; name it as it is listed there
+    ");
+    // By the key it does not matter which manifest it was.
+    let key = context
+        .results()
+        .into_iter()
+        .find(|(_, text)| text.contains("0.75"))
+        .unwrap()
+        .0;
+    context.run(&["pin", &key[..12]]).assert_code(0);
+    context.run(&["unpin", &key[..12], "absent.toml"]).assert_code(0);
 }
 
 #[test]

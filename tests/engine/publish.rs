@@ -25,6 +25,26 @@ fn copies_are_restored_when_they_are_missing_or_were_altered() {
 }
 
 #[test]
+fn a_restored_copy_is_told_once() {
+    let context = Context::new(&CHAIN.replace(
+        "publish = {",
+        "publish = { sum = \"out/total.parquet\" }\n\n[stages.other]\nkind = \"noop\"\npublish = { sum = \"out/other.parquet\" }\n#",
+    ));
+    context.executed(&[]);
+    fs_err::remove_file(context.path("out/total.parquet")).unwrap();
+    let outcome = context.run(&["run", "--force", "other"]).assert_code(0);
+    insta::assert_snapshot!(context.filtered(&outcome.stderr), @r"
+    chain: 8 cells, 7 up to date
+    started other
+    finished other in [TIME]
+    restored `out/total.parquet`, which was missing
+    1 cell executed, 7 reused in [TIME]
+    published:
+      out/other.parquet
+    ");
+}
+
+#[test]
 fn a_copy_follows_its_cell_and_is_nobodys_link() {
     use std::os::unix::fs::MetadataExt;
 

@@ -49,7 +49,7 @@ fn a_cell_is_traced_up_to_sources_and_down_to_published_files() {
     manifest `pipeline.toml`
 
     made from
-      ├─ file ← a file, content [DIGEST]
+      ├─ file ← the file `data.txt`, unchanged since, content [DIGEST]
       └─ one ← first[a=2]: noop, action [DIGEST], value=2.0
 
     used by
@@ -67,6 +67,88 @@ fn a_cell_is_traced_up_to_sources_and_down_to_published_files() {
         assert_eq!(up.matches(&format!("← {cell}: noop")).count(), 1, "{up}");
     }
     assert!(!up.contains("used by"), "{up}");
+}
+
+#[test]
+fn source_files_are_named_with_what_has_become_of_them() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "sources"
+        axes.a = ["one", "two"]
+        stages.first = { kind = "noop", params = { file = "../data/${a}.txt" } }
+        stages.total = { kind = "noop", inputs = { many = "first" } }
+        "#,
+    );
+    let manifest = String::from_utf8(context.read("pipeline.toml")).unwrap();
+    context.write("deep/pipeline.toml", &manifest);
+    context.write("data/one.txt", "1");
+    context.write("data/two.txt", "22");
+    context.executed(&["deep/pipeline.toml", "--cache", "cache"]);
+    let sources = || {
+        let told = lineage(&context, &["total", "deep/pipeline.toml", "--cache", "cache"]);
+        let lines = told.lines().filter(|line| line.contains("file ←"));
+        lines
+            .map(|line| line.trim_start_matches([' ', '│', '└', '├', '─']).to_owned() + "\n")
+            .collect::<String>()
+    };
+    insta::assert_snapshot!(sources(), @r"
+    file ← the file `data/one.txt`, unchanged since, content [DIGEST]
+    file ← the file `data/two.txt`, unchanged since, content [DIGEST]
+    ");
+    let states = || {
+        let found = json(
+            &context,
+            &[
+                "lineage",
+                "total",
+                "deep/pipeline.toml",
+                "--cache",
+                "cache",
+                "--format",
+                "json",
+            ],
+        );
+        let nodes = found["nodes"].as_array().unwrap();
+        let sources = nodes.iter().map(|node| &node["sources"]["/file"]);
+        let mut states: Vec<(String, String)> = sources
+            .filter(|source| source.is_object())
+            .map(|source| {
+                let text = |key: &str| source[key].as_str().unwrap().to_owned();
+                (text("path"), text("now"))
+            })
+            .collect();
+        states.sort();
+        states
+    };
+    let paths = [
+        context.path("data/one.txt").to_string(),
+        context.path("data/two.txt").to_string(),
+    ];
+    let expected = |states: [&str; 2]| -> Vec<(String, String)> {
+        paths.iter().cloned().zip(states.map(str::to_owned)).collect()
+    };
+    assert_eq!(states(), expected(["unchanged", "unchanged"]));
+    // Changed in place; missing while the manifest still names it, so that only its last lineage is known.
+    context.write("data/one.txt", "3");
+    fs_err::remove_file(context.path("data/two.txt")).unwrap();
+    let key = context
+        .results()
+        .into_iter()
+        .find(|(_, text)| text.contains("\"many\""))
+        .unwrap()
+        .0;
+    let told = lineage(&context, &[&key[..12], "--cache", "cache"]);
+    assert!(
+        told.contains("the file `data/one.txt`, which has changed since; content then")
+            && told.contains("the file `data/two.txt`, which is not there any more; content then"),
+        "{told}"
+    );
+    let dot = context
+        .run(&["lineage", &key[..12], "--cache", "cache", "--format", "dot"])
+        .assert_code(0)
+        .stdout;
+    assert!(dot.contains("label=\"data/one.txt\\n"), "{dot}");
 }
 
 #[test]
@@ -160,16 +242,16 @@ fn a_stale_figure_says_what_changed() {
     let set = ["pipeline.toml", "--set", "stages.total.params.value=1"];
     assert_eq!(
         stale(&set),
-        "stale: `pipeline.toml` makes another today (total: value default → 1.0); `provenir run` makes the new one"
+        "stale: `pipeline.toml` with `--set stages.total.params.value=1` makes another today (total: value 0.0 (default) → 1.0); `provenir run pipeline.toml --set stages.total.params.value=1` makes the new one"
     );
     context.executed(&["--set", "stages.total.params.value=1"]);
     assert_eq!(
         stale(&set),
-        "stale: `pipeline.toml` makes another today (total: value default → 1.0); the newer result is in the store; `provenir run` publishes it"
+        "stale: `pipeline.toml` with `--set stages.total.params.value=1` makes another today (total: value 0.0 (default) → 1.0); the newer result is in the store; `provenir run pipeline.toml --set stages.total.params.value=1` publishes it"
     );
     assert_eq!(
         stale(&["pipeline.toml", "--set", "stages.first.params.value=7"]),
-        "whether it is stale is known only when first[a=1] has run, which total of `pipeline.toml` depends on"
+        "whether it is stale is known only when first[a=1] has run, which total of `pipeline.toml` with `--set stages.first.params.value=7` depends on"
     );
     let found = json(
         &context,
@@ -183,6 +265,44 @@ fn a_stale_figure_says_what_changed() {
     command.current_dir(&elsewhere);
     let outcome = crate::context::finish(&mut command).assert_code(0);
     assert!(outcome.stdout.contains("up to date: `"), "{outcome:#?}");
+}
+
+/// A figure is held against the manifest as it is now, with the arguments that made it.
+#[test]
+fn a_figure_made_with_arguments_is_held_against_them() {
+    let manifest = format!("{CHAIN}\n[profiles.small]\naxes = {{ a = [1, 2] }}\n");
+    let context = Context::new(&manifest);
+    let arguments = ["--profile", "small", "--set", "stages.total.params.value=1"];
+    context.executed(&arguments);
+    let made = context.read("out/total.parquet");
+    // Later runs without them make another file of that name.
+    context.executed(&[]);
+    fs_err::write(context.path("found.parquet"), &made).unwrap();
+    let line = || {
+        let told = lineage(&context, &["found.parquet"]);
+        told.lines().nth(1).unwrap().to_owned()
+    };
+    insta::assert_snapshot!(line(), @"up to date: `pipeline.toml` with `--profile small --set stages.total.params.value=1`, as in run [RUN], makes the same today (total)");
+    let found = json(&context, &["lineage", "found.parquet", "--format", "json"]);
+    assert_eq!(found["file"]["stale"], false);
+    assert_eq!(found["file"]["arguments"], serde_json::json!(arguments));
+    context.write("pipeline.toml", &manifest.replace("value = 0.5", "value = 0.75"));
+    let stale = line();
+    assert!(
+        stale.starts_with("whether it is stale is known only when second[a=1] has run"),
+        "{stale}"
+    );
+    context.executed(&arguments);
+    insta::assert_snapshot!(line(), @"stale: `pipeline.toml` with `--profile small --set stages.total.params.value=1`, as in run [RUN], makes another today (total: input many 2 changed); the newer result is in the store; `provenir run pipeline.toml --profile small --set stages.total.params.value=1` publishes it");
+    // A profile that is gone is a problem of the manifest.
+    context.write("pipeline.toml", CHAIN);
+    insta::assert_snapshot!(line(), @"whether it is stale cannot be told: `pipeline.toml` with `--profile small --set stages.total.params.value=1`, as in run [RUN], has problems (`provenir plan pipeline.toml --profile small --set stages.total.params.value=1` shows them)");
+    // Another manifest that lies at hand did not make it.
+    fs_err::rename(context.path("pipeline.toml"), context.path("study.toml")).unwrap();
+    context.write("pipeline.toml", &CHAIN.replace("\"chain\"", "\"other\""));
+    context.executed(&["study.toml", "--axis", "a=5"]);
+    fs_err::copy(context.path("out/total.parquet"), context.path("found.parquet")).unwrap();
+    insta::assert_snapshot!(line(), @"up to date: `study.toml` with `--axis a=5`, as in run [RUN], makes the same today (total)");
 }
 
 #[test]

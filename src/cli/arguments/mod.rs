@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use provenir_policy::Activation;
 
+use crate::cli::measure;
 use crate::manifest::Overrides;
 
 use trust::GC;
@@ -94,7 +95,7 @@ pub(super) struct ManifestArguments {
     pub(super) store: StoreArguments,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 pub(super) struct OverrideArguments {
     /// Lay a profile of the manifest over it.
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
@@ -129,7 +130,7 @@ pub(super) struct RunArguments {
     #[arg(long, value_name = "CELL")]
     pub(super) force: Vec<String>,
     /// Processor cores that cells may occupy together [default: all].
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, short, value_name = "N", value_parser = measure::parse_jobs)]
     pub(super) jobs: Option<u32>,
     /// Print every event as a line of JSON on standard output.
     #[arg(long, conflicts_with = "quiet")]
@@ -280,5 +281,70 @@ impl OverrideArguments {
             set: self.set.clone(),
             only: self.only.clone(),
         }
+    }
+
+    /// Whether anything is changed.
+    pub(super) fn is_given(&self) -> bool {
+        *self != Self::default()
+    }
+
+    /// As they are written on the command line, ready to be copied into a shell.
+    pub(super) fn words(&self) -> Vec<String> {
+        let options = [
+            ("--profile", self.profile.as_slice()),
+            ("--axis", self.axis.as_slice()),
+            ("--set", self.set.as_slice()),
+            ("--only", self.only.as_slice()),
+        ];
+        let mut words: Vec<String> = options
+            .iter()
+            .flat_map(|(option, values)| values.iter().map(move |value| [*option, value.as_str()]))
+            .flatten()
+            .map(quoted)
+            .collect();
+        if self.strict_platform {
+            words.push("--strict-platform".to_owned());
+        }
+        words
+    }
+
+    /// Those of a `run` whose command line was recorded; `None` where it was another command, or of a version whose
+    /// options are not those of this one.
+    pub(super) fn recorded(command: &[String]) -> Option<Self> {
+        match Arguments::try_parse_from(command).ok()?.command {
+            Command::Run(run) => Some(run.manifest.overrides),
+            _ => None,
+        }
+    }
+}
+
+/// A word as a shell takes it.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:@%+".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_recorded_of_a_run_is_understood_and_written_as_it_was_given() {
+        let command = |text: &str| -> Vec<String> { text.split('|').map(str::to_owned).collect() };
+        let run = "provenir|run|p.toml|--set|stages.a.params.title=it's|--axis=a=1,2|--quiet|--profile|smoke|--set|x=1";
+        let found = OverrideArguments::recorded(&command(run)).unwrap();
+        assert!(found.is_given());
+        assert_eq!(
+            found.words().join(" "),
+            r"--profile smoke --axis a=1,2 --set 'stages.a.params.title=it'\''s' --set x=1"
+        );
+        let plain = OverrideArguments::recorded(&command("provenir|run|--jobs|2")).unwrap();
+        assert!(!plain.is_given() && plain.words().is_empty());
+        assert_eq!(OverrideArguments::recorded(&command("provenir|doctor")), None);
+        assert_eq!(OverrideArguments::recorded(&command("provenir|run|--gone")), None);
     }
 }

@@ -133,7 +133,7 @@ pub(in crate::cli) struct AuditArguments {
     #[arg(long, conflicts_with = "cell")]
     pub(in crate::cli) all: bool,
     /// Processor cores that cells may occupy together [default: all].
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, short, value_name = "N", value_parser = measure::parse_jobs)]
     pub(in crate::cli) jobs: Option<u32>,
     /// Compute there, in a new folder, and leave what comes out [default: in the store's folder for temporary files, removed
     /// at the end].
@@ -193,9 +193,12 @@ pub(in crate::cli) struct PinArguments {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct UnpinArguments {
-    /// What `provenir pin` lists: a run, a cell, or the beginning of an action key.
+    /// What `provenir pin` lists: a run; a cell, several where axes are left out; or the beginning of an action key.
     #[arg(value_name = "RUN|CELL", value_parser = NonEmptyStringValueParser::new())]
     pub(in crate::cli) what: String,
+    /// The manifest that the cell is of; whatever options it was pinned with do not matter.
+    #[arg(default_value = "pipeline.toml", value_parser = path())]
+    pub(in crate::cli) manifest: Utf8PathBuf,
     #[command(flatten)]
     pub(in crate::cli) store: StoreArguments,
 }

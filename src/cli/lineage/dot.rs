@@ -14,9 +14,13 @@ pub(super) fn text(nodes: &BTreeMap<ActionKey, Node>, focus: &ActionKey) -> Stri
         let bold = if key == focus { ", style=bold" } else { "" };
         let label = format!("{}\n{} {id}", node.name(), node.kind);
         let _ = writeln!(text, "  \"{id}\" [label={}{bold}];", quoted(&label));
-        for (pointer, digest) in &node.sources {
-            let source = digest.short();
-            let label = format!("{}\n{source}", pointer.trim_start_matches('/').replace('/', "."));
+        for (pointer, file) in &node.sources {
+            let source = file.content.short();
+            let name = match &file.path {
+                Some(path) => session::short(path).into_string(),
+                None => pointer.trim_start_matches('/').replace('/', "."),
+            };
+            let label = format!("{name}\n{source}");
             let _ = writeln!(
                 text,
                 "  \"source {source}\" [shape=folder, label={}];",

@@ -1,26 +1,28 @@
 //! `lineage`: what an artifact was made from, and what was made from it.
 //!
 //! * `dot`: the graph for Graphviz.
+//! * `freshness`: whether a file would be made the same today.
 //! * `tree`: the graph in words.
 
 mod dot;
+mod freshness;
 mod tree;
 
 use std::collections::BTreeMap;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 use serde_json::json;
 
 use super::arguments::{LineageArguments, LineageFormat};
 use super::digest::{self, Beginning, Name};
 use super::error::{CommandError, Exit};
 use super::selector::Selector;
+use super::standing::absent;
 use super::{Edition, environment, session, terminal};
 use crate::exec::{Standing, Survey};
-use crate::lineage::{FileOrigin, Freshness, Graph};
-use crate::manifest::{self, Overrides};
-use crate::plan::Plan;
+use crate::lineage::{FileOrigin, Graph};
 use crate::store::{ActionKey, Layout, Store};
+use freshness::Told;
 
 /// What is traced, and what is said of it before its lineage.
 struct Traced {
@@ -36,7 +38,7 @@ pub(super) fn lineage(edition: &Edition, arguments: &LineageArguments) -> Result
     let store = Store::open(layout.root());
     let graph = Graph::read(&store)?;
     let traced = find(edition, arguments, &store, &graph)?;
-    let nodes = graph.lineage(&traced.key);
+    let nodes = graph.lineage(&store, &traced.key);
     let text = match arguments.format {
         LineageFormat::Text => {
             let mut text = traced
@@ -171,7 +173,8 @@ fn trace_cell(
         Some(key) => Ok(Traced {
             key,
             head: vec![format!(
-                "the store does not have {name} as the manifest now describes it; this is the lineage of its last result (`provenir why` tells what differs)\n"
+                "{}; this is the lineage of its last result (`provenir why` tells more)\n",
+                absent(&plan, store, &survey, cell)
             )],
             file: None,
         }),
@@ -221,7 +224,7 @@ fn trace_file(
         ))
         .help("`--cache` or PROVENIR_CACHE names the store of whoever made the file"));
     }
-    let freshness = freshness(edition, arguments, &path, &key, store, graph)?;
+    let freshness = Told::of(edition, arguments, &path, &key, store, graph)?;
     head.push(freshness.text);
     head.push(String::new());
     Ok(Traced {
@@ -233,104 +236,10 @@ fn trace_file(
             "data": origin.identity.as_ref().map(|identity| identity.data.to_string()),
             "altered": origin.altered,
             "manifest": freshness.manifest,
+            "arguments": freshness.arguments,
             "stale": freshness.stale,
         })),
     })
-}
-
-/// Whether a file would be made the same today.
-struct Told {
-    text: String,
-    manifest: Option<Utf8PathBuf>,
-    stale: Option<bool>,
-}
-
-fn freshness(
-    edition: &Edition,
-    arguments: &LineageArguments,
-    path: &Utf8Path,
-    key: &ActionKey,
-    store: &Store,
-    graph: &Graph,
-) -> Result<Told, CommandError> {
-    let unknown = |text: String| Told {
-        text,
-        manifest: None,
-        stale: None,
-    };
-    let Some((shown, plan)) = plan(edition, arguments, key, graph) else {
-        return Ok(unknown(
-            "whether it is stale cannot be told: there is no manifest to hold it against".to_owned(),
-        ));
-    };
-    let Some(plan) = plan else {
-        return Ok(unknown(format!(
-            "whether it is stale cannot be told: `{shown}` has problems (`provenir plan` shows them)"
-        )));
-    };
-    let (text, stale) = match Freshness::of(path, key, graph, &plan, store)? {
-        Freshness::Current { cell } => (
-            format!("up to date: `{shown}` makes the same today ({cell})"),
-            Some(false),
-        ),
-        Freshness::Stale {
-            cell,
-            differences,
-            computed,
-        } => {
-            let next = if computed {
-                "the newer result is in the store; `provenir run` publishes it"
-            } else {
-                "`provenir run` makes the new one"
-            };
-            (
-                format!(
-                    "stale: `{shown}` makes another today ({cell}: {}); {next}",
-                    differences.join("; ")
-                ),
-                Some(true),
-            )
-        }
-        Freshness::Unknown { cell, producer } => (
-            format!(
-                "whether it is stale is known only when {producer} has run, which {cell} of `{shown}` depends on"
-            ),
-            None,
-        ),
-        Freshness::NotThere => (
-            format!("stale or not cannot be told: no cell of `{shown}` makes it"),
-            None,
-        ),
-    };
-    Ok(Told {
-        text,
-        manifest: Some(plan.manifest),
-        stale,
-    })
-}
-
-/// The plan to hold a file against: of the manifest that was named, or is where one is expected, or else of the manifest
-/// whose run made it. The inner `None` stands for a manifest with problems.
-fn plan(
-    edition: &Edition,
-    arguments: &LineageArguments,
-    key: &ActionKey,
-    graph: &Graph,
-) -> Option<(Utf8PathBuf, Option<Plan>)> {
-    let registry = edition.registry();
-    let named = &arguments.manifest.manifest;
-    if named.is_file() {
-        let overrides = arguments.manifest.overrides.overrides();
-        let plan = manifest::load(named, &registry, &overrides).ok();
-        return Some((named.clone(), plan));
-    }
-    let runs = graph.history().last_use(key)?;
-    let made = runs.manifest()?.to_owned();
-    if !made.is_file() {
-        return None;
-    }
-    let plan = manifest::load(&made, &registry, &Overrides::default()).ok();
-    Some((session::short(&made), plan))
 }
 
 /// Inputs by port, in the order of the ports.

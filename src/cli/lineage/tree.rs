@@ -6,10 +6,9 @@ use serde_json::Value;
 use super::by_port;
 use crate::audit::Verdict;
 use crate::cli::describe::cut;
-use crate::cli::measure::platform;
 use crate::cli::session;
 use crate::display::duration;
-use crate::lineage::{Computed, Graph, Node};
+use crate::lineage::{Computed, Graph, Node, Now, SourceFile};
 use crate::store::ActionKey;
 
 /// So many artifacts of a port, or consumers of a cell, are shown.
@@ -66,12 +65,7 @@ fn heading(node: &Node) -> String {
     }
     text.push_str(&computed(node.computed.as_ref()));
     for second in &node.seconds {
-        let _ = writeln!(
-            text,
-            "a second, different result is kept beside this one: output {}, computed on {}",
-            second.port,
-            platform(&second.platform)
-        );
+        let _ = writeln!(text, "{second}");
     }
     for record in &node.audits {
         if let Some(told) = verdict(&record.verdict) {
@@ -145,6 +139,25 @@ fn line(node: &Node) -> String {
     text
 }
 
+/// A source file in words.
+fn file(source: &SourceFile) -> String {
+    let content = source.content.short();
+    let Some(path) = &source.path else {
+        return format!("a file whose name no record tells, content {content}");
+    };
+    let path = session::short(path);
+    match source.now {
+        Some(Now::Unchanged) => format!("the file `{path}`, unchanged since, content {content}"),
+        Some(Now::Changed) => format!("the file `{path}`, which has changed since; content then {content}"),
+        Some(Now::Missing) => {
+            format!("the file `{path}`, which is not there any more; content then {content}")
+        }
+        Some(Now::Unreadable) | None => {
+            format!("the file `{path}`, which cannot be read now; content then {content}")
+        }
+    }
+}
+
 struct Tree<'a> {
     graph: &'a Graph,
     nodes: &'a BTreeMap<ActionKey, Node>,
@@ -156,9 +169,9 @@ struct Tree<'a> {
 impl Tree<'_> {
     fn up(&mut self, node: &Node, indent: &str) {
         let mut items: Vec<(String, Option<ActionKey>)> = Vec::new();
-        for (pointer, digest) in &node.sources {
+        for (pointer, source) in &node.sources {
             let name = pointer.trim_start_matches('/').replace('/', ".");
-            items.push((format!("{name} ← a file, content {}", digest.short()), None));
+            items.push((format!("{name} ← {}", file(source)), None));
         }
         for (port, links) in by_port(node) {
             for link in links.iter().take(SHOWN) {

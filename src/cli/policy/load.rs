@@ -31,11 +31,11 @@ pub(in crate::cli) struct Loaded {
 /// What a file begins as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Format {
-    /// Parquet.
+    /// Parquet, by its first bytes or its name.
     Table,
-    /// A zip archive.
+    /// A zip archive, by its first bytes or its name.
     Archive,
-    /// By its name, or its first bytes: the length of a JSON object.
+    /// By its first bytes, the length of a JSON object, or its name.
     Safetensors,
     Other,
 }
@@ -54,8 +54,13 @@ impl Format {
             [b'P', b'A', b'R', b'1', ..] => Self::Table,
             [b'P', b'K', 3, 4, ..] => Self::Archive,
             [_, _, _, _, _, 0, 0, 0, b'{'] => Self::Safetensors,
-            _ if path.extension() == Some("safetensors") => Self::Safetensors,
-            _ => Self::Other,
+            // What a file is called it should be: its reader says what is wrong with it.
+            _ => match path.extension() {
+                Some("parquet") => Self::Table,
+                Some("zip") => Self::Archive,
+                Some("safetensors") => Self::Safetensors,
+                _ => Self::Other,
+            },
         })
     }
 }

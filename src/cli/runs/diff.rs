@@ -1,13 +1,13 @@
 use std::fmt::Write;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::wanted;
 use crate::cli::arguments::DiffArguments;
-use crate::cli::describe::{cut, means, number};
+use crate::cli::describe::{means, number};
 use crate::cli::error::{CommandError, Exit};
-use crate::cli::{session, terminal};
-use crate::exec::Difference;
+use crate::cli::{Edition, session, terminal};
+use crate::exec::{Difference, cut_apart};
 use crate::lineage::{CellDifference, RunDifference, shown};
 use crate::record::{History, PastRun};
 use crate::store::{Artifact, Store};
@@ -28,7 +28,7 @@ struct Metric {
 }
 
 /// `diff`.
-pub(in crate::cli) fn diff(arguments: &DiffArguments) -> Result<Exit, CommandError> {
+pub(in crate::cli) fn diff(edition: &Edition, arguments: &DiffArguments) -> Result<Exit, CommandError> {
     let store = session::existing(&arguments.store)?;
     let (old, new) = (
         wanted(store.layout(), &arguments.old)?.id,
@@ -41,7 +41,7 @@ pub(in crate::cli) fn diff(arguments: &DiffArguments) -> Result<Exit, CommandErr
             .ok_or_else(|| CommandError::request(format!("the record of run {id} is gone")))
     };
     let (old, new) = (run(old)?, run(new)?);
-    let found = RunDifference::of(&store, &history, old, new)?;
+    let found = RunDifference::of(&store, &history, &edition.registry(), old, new)?;
     let metrics = metrics(&store, &found);
     if arguments.json {
         let value = json!({
@@ -76,12 +76,14 @@ fn in_words(old: &PastRun, new: &PastRun, found: &RunDifference, metrics: &[Metr
     if !found.environment.is_empty() {
         text.push_str("\nenvironment\n");
         for (name, old, new) in &found.environment {
-            let told = |value: &Option<String>| {
-                value
-                    .as_deref()
-                    .map_or("none".to_owned(), |value| cut(value, WIDTH))
+            let told = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
+            let (old, new) = (told(old), told(new));
+            let _ = if old.chars().count() + new.chars().count() > WIDTH {
+                // Whole, each on a line of its own: arguments are there to be copied.
+                writeln!(text, "  {name}\n    {old}\n    → {new}")
+            } else {
+                writeln!(text, "  {name} {old} → {new}")
             };
-            let _ = writeln!(text, "  {name} {} → {}", told(old), told(new));
         }
     }
     let _ = writeln!(
@@ -132,10 +134,12 @@ fn in_words(old: &PastRun, new: &PastRun, found: &RunDifference, metrics: &[Metr
 /// A value of a resolved manifest: `stages.second.params.value 0.5 → 0.75`.
 fn value(difference: &Difference) -> String {
     match difference {
-        Difference::Parameter { pointer, old, new } => {
+        Difference::Parameter {
+            pointer, old, new, ..
+        } => {
             let name = pointer.trim_start_matches('/').replace('/', ".");
-            let told = |value: &Option<Value>| cut(&shown(value.as_ref()), WIDTH);
-            format!("{name} {} → {}", told(old), told(new))
+            let (old, new) = cut_apart(shown(old.as_ref()), shown(new.as_ref()), WIDTH);
+            format!("{name} {old} → {new}")
         }
         other => other.to_string(),
     }

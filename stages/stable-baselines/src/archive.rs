@@ -19,7 +19,10 @@ pub(crate) struct Archive<'a> {
 /// Why a zip archive, or an entry of one, was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// It is no zip archive, or a broken one.
+    /// It does not end as a zip archive does.
+    #[error("it is cut short, or not a zip archive: the directory is missing that ends one")]
+    CutShort,
+    /// It is a broken zip archive.
     #[error("it is not a readable zip archive: {0}")]
     Zip(#[source] ZipError),
     /// Its directory is larger than any agent's.
@@ -55,7 +58,13 @@ impl<'a> Archive<'a> {
         if claims_too_many_entries(bytes) {
             return Err(ArchiveError::Entries);
         }
-        let zip = ZipArchive::new(Cursor::new(bytes)).map_err(ArchiveError::Zip)?;
+        let zip = ZipArchive::new(Cursor::new(bytes)).map_err(|error| {
+            if has_end(bytes) {
+                ArchiveError::Zip(error)
+            } else {
+                ArchiveError::CutShort
+            }
+        })?;
         if zip.len() as u64 > ENTRIES {
             return Err(ArchiveError::Entries);
         }
@@ -100,6 +109,12 @@ impl<'a> Archive<'a> {
         self.budget -= read;
         Ok(content)
     }
+}
+
+/// Whether there is a record that ends a directory (APPNOTE.TXT 6.3.10, section 4.3.16).
+fn has_end(bytes: &[u8]) -> bool {
+    const END: &[u8] = b"PK\x05\x06";
+    bytes.windows(END.len()).any(|window| window == END)
 }
 
 /// Whether a ZIP64 directory claims more entries than are read. The `zip` crate reserves memory for what such a record

@@ -71,7 +71,7 @@ impl Error {
             Self::Network(NetworkError::Weights(WeightsError::Legacy)) => {
                 Some("load the agent with a current Stable-Baselines3 and save it again")
             }
-            Self::Archive(ArchiveError::Zip(_)) => {
+            Self::Archive(ArchiveError::Zip(_) | ArchiveError::CutShort) => {
                 Some("an agent is the .zip file that `model.save` writes; is the download complete?")
             }
             Self::Archive(ArchiveError::Missing(_)) => {

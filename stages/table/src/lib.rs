@@ -20,8 +20,10 @@ mod error;
 mod footer;
 mod matrix;
 mod normal;
+mod pages;
 mod read;
 mod table;
+mod thrift;
 mod write;
 
 pub use arrow_schema::Metadata;

@@ -11,7 +11,7 @@ use parquet::basic::Type;
 use parquet::file::metadata::ParquetMetaData;
 use provenir_api::Digest;
 
-use crate::{Table, TableError, footer};
+use crate::{Table, TableError, footer, pages};
 
 /// The longest file that is read into memory, in bytes.
 pub const FILE_LIMIT: u64 = 4 << 30;
@@ -46,7 +46,7 @@ pub fn parse(path: &Utf8Path, bytes: Vec<u8>) -> Result<Table, TableError> {
     };
     footer::check(&bytes).map_err(unreadable)?;
     // The Parquet library answers most malformed files with errors, and some with panics.
-    let batch = catch_unwind(AssertUnwindSafe(|| decode(bytes.into())))
+    let batch = catch_unwind(AssertUnwindSafe(|| decode(&bytes.into())))
         .unwrap_or_else(|_| Err("its pages are malformed".to_owned()))
         .map_err(unreadable)?;
     Table::new(&batch).map_err(|error| unreadable(error.to_string()))
@@ -71,9 +71,11 @@ fn read_bytes(path: &Utf8Path) -> Result<Vec<u8>, TableError> {
     Ok(bytes)
 }
 
-fn decode(bytes: Bytes) -> Result<RecordBatch, String> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|error| error.to_string())?;
+fn decode(bytes: &Bytes) -> Result<RecordBatch, String> {
+    let builder =
+        ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).map_err(|error| error.to_string())?;
     let rows = claimed_rows(builder.metadata())?;
+    pages::check(bytes, builder.metadata())?;
     let schema = builder.schema().clone();
     let reader = builder
         .with_batch_size(rows.clamp(1, BATCH_ROWS))

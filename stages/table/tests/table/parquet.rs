@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::support::{self, Folder};
 use ::parquet::arrow::ArrowWriter;
+use ::parquet::basic::Compression;
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, Int32Array, LargeStringArray, RecordBatch};
@@ -199,6 +200,86 @@ fn tables_of_other_programs_are_understood() {
         (2, &[1.0, 2.0, 3.0, 4.0][..])
     );
     assert_eq!(Table::new(table.batch()).unwrap(), table);
+}
+
+/// A table that another program wrote with a compression of its own.
+fn theirs(table: &Table, compression: Compression) -> Vec<u8> {
+    let properties = WriterProperties::builder()
+        .set_compression(compression)
+        .set_dictionary_enabled(false)
+        .build();
+    let batch = table.batch();
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
+/// pyarrow and pandas write Snappy unless they are told otherwise.
+#[test]
+fn compressions_of_other_programs_are_read() {
+    let table = support::sample(3000);
+    let plain = theirs(&table, Compression::UNCOMPRESSED);
+    for compression in [Compression::SNAPPY, Compression::LZ4_RAW] {
+        let bytes = theirs(&table, compression);
+        assert!(bytes.len() < plain.len(), "{compression}");
+        let again = parse(Utf8Path::new("theirs.parquet"), bytes).unwrap();
+        assert_eq!(again.content(), table.content(), "{compression}");
+    }
+    assert_eq!(
+        parse(Utf8Path::new("theirs.parquet"), plain).unwrap().content(),
+        table.content()
+    );
+}
+
+/// A table of one column, `value`, that is the same in a hundred rows.
+fn constant() -> Table {
+    TableBuilder::new().f64("value", vec![1.5; 100]).build().unwrap()
+}
+
+#[test]
+fn compressions_that_cannot_be_bounded_are_named() {
+    let mut bytes = theirs(&constant(), Compression::UNCOMPRESSED);
+    // `ColumnMetaData`: the last name of the path, then field 4, the codec; 2, as a zigzag number, is gzip.
+    let place = bytes
+        .windows(8)
+        .rposition(|window| window == b"value\x15\x00\x16")
+        .unwrap();
+    bytes[place + 6] = 4;
+    let message = parse(Utf8Path::new("theirs.parquet"), bytes)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        message,
+        "`theirs.parquet` cannot be read as a Parquet table: its column `value` is compressed with GZIP, which is not read: \
+         write it with Snappy, Zstandard, LZ4 (raw) or no compression"
+    );
+}
+
+/// The library makes room for what a page's header claims before it looks into the page.
+#[test]
+fn pages_that_claim_more_than_they_can_hold_are_refused() {
+    for compression in [
+        Compression::SNAPPY,
+        Compression::LZ4_RAW,
+        Compression::UNCOMPRESSED,
+    ] {
+        let mut bytes = theirs(&constant(), compression);
+        assert!(parse(Utf8Path::new("theirs.parquet"), bytes.clone()).is_ok());
+        // `PageHeader` of the first page: type, then field 2, the size before compression, a zigzag number of two bytes.
+        assert_eq!(bytes[4..7], [0x15, 0x00, 0x15]);
+        assert!(bytes[7] & 0x80 != 0 && bytes[8] & 0x80 == 0);
+        bytes[7..9].copy_from_slice(&[0xfe, 0x7f]);
+        let message = parse(Utf8Path::new("theirs.parquet"), bytes)
+            .unwrap_err()
+            .to_string();
+        let expected = "a page of column `value` claims 8191 bytes, more than its ";
+        assert!(
+            message.contains(expected) || compression == Compression::LZ4_RAW,
+            "{message}"
+        );
+    }
 }
 
 proptest! {

@@ -1,0 +1,203 @@
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::cli::arguments::{LineageArguments, OverrideArguments, quoted};
+use crate::cli::error::CommandError;
+use crate::cli::{Edition, session};
+use crate::lineage::{Freshness, Graph};
+use crate::record::PastRun;
+use crate::store::{ActionKey, Store};
+
+/// Whether a file would be made the same today.
+pub(super) struct Told {
+    pub(super) text: String,
+    /// What it was held against.
+    pub(super) manifest: Option<Utf8PathBuf>,
+    pub(super) arguments: Vec<String>,
+    /// Absent where that is not known.
+    pub(super) stale: Option<bool>,
+}
+
+/// What a file is held against: a manifest as it is now, with arguments.
+struct Standard {
+    /// The manifest as it is shown and read.
+    manifest: Utf8PathBuf,
+    overrides: OverrideArguments,
+    /// The run whose recorded arguments those are; absent where they were given, or nothing is known of any.
+    run: Option<String>,
+}
+
+impl Told {
+    /// Holds the file at `path` (absolute), which the action `key` made, against the manifest that it is of.
+    pub(super) fn of(
+        edition: &Edition,
+        arguments: &LineageArguments,
+        path: &Utf8Path,
+        key: &ActionKey,
+        store: &Store,
+        graph: &Graph,
+    ) -> Result<Self, CommandError> {
+        let unknown = |reason: String| Self {
+            text: format!("whether it is stale cannot be told: {reason}"),
+            manifest: None,
+            arguments: Vec::new(),
+            stale: None,
+        };
+        let standard = match Standard::find(arguments, key, graph)? {
+            Ok(standard) => standard,
+            Err(reason) => return Ok(unknown(reason)),
+        };
+        let plan = match session::load(edition, &standard.manifest, &standard.overrides) {
+            Ok(plan) => plan,
+            Err(CommandError::Manifest(_) | CommandError::Request { .. }) => {
+                return Ok(unknown(format!(
+                    "{} has problems (`provenir plan {}` shows them)",
+                    standard.name(),
+                    standard.words().join(" ")
+                )));
+            }
+            Err(error) => return Ok(unknown(error.to_string())),
+        };
+        let freshness = Freshness::of(path, key, graph, &plan, store)?;
+        let (text, stale) = standard.tell(&freshness, arguments);
+        Ok(Self {
+            text,
+            manifest: Some(plan.manifest),
+            arguments: standard.overrides.words(),
+            stale,
+        })
+    }
+}
+
+impl Standard {
+    /// The manifest that is named, or lies where one is expected; where that never made the file, the one whose run did. The
+    /// arguments are those that are given, or else those of the latest of its runs that had the file's action. `Err` is a
+    /// reason why there is nothing to hold the file against.
+    fn find(
+        arguments: &LineageArguments,
+        key: &ActionKey,
+        graph: &Graph,
+    ) -> Result<Result<Self, String>, CommandError> {
+        /// What is taken where no manifest is named.
+        const EXPECTED: &str = "pipeline.toml";
+        let named = &arguments.manifest.manifest;
+        let given = &arguments.manifest.overrides;
+        let latest = graph.history().uses(key).next();
+        if named.is_file() {
+            let here = session::absolute(named)?;
+            let own = graph
+                .history()
+                .uses(key)
+                .find(|run| run.manifest() == Some(&here));
+            // A project that was moved has other paths than its records.
+            let moved = || latest.filter(|run| run.manifest().is_none_or(|made| !made.is_file()));
+            let run = own.or_else(moved);
+            if given.is_given() {
+                return Ok(Ok(Self {
+                    manifest: named.clone(),
+                    overrides: given.clone(),
+                    run: None,
+                }));
+            }
+            if let Some(run) = run {
+                return Ok(Self::recorded(named.clone(), run));
+            }
+            if named != EXPECTED || latest.is_none() {
+                return Ok(Ok(Self {
+                    manifest: named.clone(),
+                    overrides: OverrideArguments::default(),
+                    run: None,
+                }));
+            }
+        }
+        let made = latest.and_then(|run| Some((run, run.manifest()?)));
+        Ok(match made {
+            Some((run, made)) if made.is_file() => Self::recorded(session::short(made), run),
+            _ => Err("there is no manifest to hold it against".to_owned()),
+        })
+    }
+
+    /// A manifest with the arguments that a run of it had.
+    fn recorded(manifest: Utf8PathBuf, run: &PastRun) -> Result<Self, String> {
+        let command = run
+            .head
+            .as_ref()
+            .map(|head| head.command.as_slice())
+            .unwrap_or_default();
+        let Some(overrides) = OverrideArguments::recorded(command) else {
+            let words: Vec<String> = command.iter().skip(1).map(|word| quoted(word)).collect();
+            return Err(format!(
+                "run {} (`provenir {}`) made it, which is no `run` of a manifest",
+                run.stored.id,
+                words.join(" ")
+            ));
+        };
+        Ok(Self {
+            manifest,
+            overrides,
+            run: Some(run.stored.id.to_string()),
+        })
+    }
+
+    /// The manifest and the arguments as `run` and `plan` take them.
+    fn words(&self) -> Vec<String> {
+        let mut words = vec![quoted(self.manifest.as_str())];
+        words.extend(self.overrides.words());
+        words
+    }
+
+    /// For people: the manifest, with which arguments, and where those are from.
+    fn name(&self) -> String {
+        let words = self.overrides.words();
+        if words.is_empty() {
+            return format!("`{}`", self.manifest);
+        }
+        let origin = self
+            .run
+            .as_ref()
+            .map_or_else(String::new, |run| format!(", as in run {run},"));
+        format!("`{}` with `{}`{origin}", self.manifest, words.join(" "))
+    }
+
+    fn tell(&self, freshness: &Freshness, arguments: &LineageArguments) -> (String, Option<bool>) {
+        let name = self.name();
+        match freshness {
+            Freshness::Current { cell } => (
+                format!("up to date: {name} makes the same today ({cell})"),
+                Some(false),
+            ),
+            Freshness::Stale {
+                cell,
+                differences,
+                computed,
+            } => {
+                let mut words = self.words();
+                if let Some(cache) = &arguments.manifest.store.cache {
+                    words.extend(["--cache".to_owned(), quoted(cache.as_str())]);
+                }
+                let run = format!("`provenir run {}`", words.join(" "));
+                let next = if *computed {
+                    format!("the newer result is in the store; {run} publishes it")
+                } else {
+                    format!("{run} makes the new one")
+                };
+                (
+                    format!(
+                        "stale: {name} makes another today ({cell}: {}); {next}",
+                        differences.join("; ")
+                    ),
+                    Some(true),
+                )
+            }
+            Freshness::Unknown { cell, producer } => (
+                format!(
+                    "whether it is stale is known only when {producer} has run, which {cell} of {name} depends on"
+                ),
+                None,
+            ),
+            Freshness::NotThere => (
+                format!("stale or not cannot be told: no cell of {name} makes it"),
+                None,
+            ),
+        }
+    }
+}

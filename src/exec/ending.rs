@@ -1,0 +1,133 @@
+//! What a run leaves behind: counts, copies, and what is remembered of its cells.
+
+use std::sync::Arc;
+
+use super::event::{Event, Failure};
+use super::scheduler::{RunOutcome, Scheduler};
+use super::state::{Fate, State};
+use crate::plan::CellIndex;
+use crate::store::{ActionKey, Committed, Copied, Published, StoreError};
+
+impl Scheduler<'_, '_> {
+    /// Remembers which action each cell is, where that is not known already, so that it can be said later what changed.
+    fn remember_all(&self, results: &[Option<Committed>]) {
+        if self.summary.is_noop() && self.store.knows(&self.manifest) {
+            return;
+        }
+        for (cell, result) in results.iter().enumerate() {
+            if let Some(result) = result {
+                self.remember(cell, result.key());
+            }
+        }
+    }
+
+    /// Remembers which action each executed cell was, so that it can be said later what changed.
+    pub(super) fn remember(&self, cell: CellIndex, key: ActionKey) {
+        self.store
+            .remember_cell(Arc::clone(&self.manifest), self.plan.name(cell), key);
+    }
+
+    /// Publishes, counts, and says that nothing more happens.
+    pub(super) fn end(mut self) -> RunOutcome {
+        for worker in self.workers.values_mut() {
+            worker.dismiss();
+        }
+        self.workers.clear();
+        let mut results = Vec::with_capacity(self.states.len());
+        for (index, state) in std::mem::take(&mut self.states).into_iter().enumerate() {
+            results.push(match state {
+                State::Done(result) => Some(result),
+                State::Over => None,
+                State::Waiting(_) | State::Ready(_) | State::Follows | State::Running => {
+                    self.fates[index] = Some(Fate::Cancelled);
+                    self.voice.say(&Event::CellCancelled {
+                        cell: self.cell(index),
+                        begun: false,
+                    });
+                    None
+                }
+            });
+        }
+        self.count();
+        self.remember_all(&results);
+        self.publish(&results);
+        self.check_voice();
+        self.store.flush();
+        self.summary.seconds = self.began.elapsed().as_secs_f64();
+        self.voice.say(&Event::RunFinished {
+            summary: &self.summary,
+        });
+        self.check_voice();
+        RunOutcome {
+            summary: self.summary,
+            results,
+            unnoted: self.unnoted,
+        }
+    }
+
+    /// Counts what became of the cells.
+    fn count(&mut self) {
+        for fate in self.fates.iter().flatten() {
+            *match fate {
+                Fate::Ran => &mut self.summary.ran,
+                Fate::Reused => &mut self.summary.reused,
+                Fate::Failed => &mut self.summary.failed,
+                Fate::Blocked => &mut self.summary.blocked,
+                Fate::Cancelled => &mut self.summary.cancelled,
+            } += 1;
+        }
+    }
+
+    /// Publishes copies of what is known.
+    fn publish(&mut self, results: &[Option<Committed>]) {
+        for (index, (cell, result)) in self.plan.cells.iter().zip(results).enumerate() {
+            let Some(result) = result else { continue };
+            for publish in &cell.publish {
+                let path = self.plan.folder.join(&publish.path);
+                let Some(artifact) = result.output(publish.port) else {
+                    continue;
+                };
+                let cell = self.cell(index);
+                match self
+                    .store
+                    .publish(&path, artifact, result.key(), &self.plan.name(index))
+                {
+                    Ok(Published {
+                        copied,
+                        kept,
+                        unnoted,
+                    }) => {
+                        if let Some(error) = unnoted {
+                            self.unnoted.get_or_insert(error);
+                        }
+                        if copied == Copied::Unchanged {
+                            continue;
+                        }
+                        self.summary.published += 1;
+                        self.voice.say(&Event::Published {
+                            cell,
+                            port: publish.port,
+                            path: &path,
+                            copied,
+                            kept: kept.as_deref(),
+                        });
+                    }
+                    Err(error) => {
+                        if let StoreError::Damaged { object, .. } = error {
+                            // So that the next run computes it again.
+                            self.store.discard_if_damaged(&object).ok();
+                        }
+                        let failure = Failure::from(&error);
+                        self.blame(failure.blame);
+                        self.summary.unpublished += 1;
+                        self.voice.say(&Event::NotPublished {
+                            cell,
+                            path: &path,
+                            failure: &failure,
+                        });
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! A look at the headers of a file's pages before the library decompresses them.
+//!
+//! The library makes room for as many bytes as a page's header claims, and the decompressors that are let in write no more
+//! than that. So what has to be bounded is the claims: of all pages together, and of a page beside its length.
+//!
+//! `PageHeader` is a struct of the Thrift compact protocol: field 1 is the type, field 2 the size of the page as it was before
+//! compression, field 3 its size in the file, both without the header (Apache Parquet, `parquet.thrift`).
+
+use parquet::basic::Compression;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
+
+use crate::MEMORY_LIMIT;
+use crate::thrift::{Reader, kind};
+
+/// Checks the pages of a file; the error is a reason for people.
+pub(crate) fn check(file: &[u8], metadata: &ParquetMetaData) -> Result<(), String> {
+    let mut memory = 0_u64;
+    for column in metadata.row_groups().iter().flat_map(RowGroupMetaData::columns) {
+        let growth = growth(column)?;
+        let mut chunk = bytes(file, column)?;
+        while !chunk.is_empty() {
+            let (page, rest) = Page::read(chunk)?;
+            chunk = rest;
+            let possible = u64::from(page.compressed).saturating_mul(growth);
+            if u64::from(page.uncompressed) > possible {
+                return Err(format!(
+                    "a page of column `{}` claims {} bytes, more than its {} can hold",
+                    column.column_path().string(),
+                    page.uncompressed,
+                    page.compressed
+                ));
+            }
+            memory = memory.saturating_add(page.uncompressed.into());
+            if memory > MEMORY_LIMIT {
+                return Err(format!(
+                    "its pages claim more than {MEMORY_LIMIT} bytes of memory, the most that is given"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How many bytes a byte of a compressed page stands for at most; an error for a compression whose decompressor would go on
+/// beyond what a page claims.
+fn growth(column: &ColumnChunkMetaData) -> Result<u64, String> {
+    /// For compressions whose decompressor touches only the memory that it fills.
+    const ANY: u64 = 1 << 31;
+    match column.compression() {
+        Compression::UNCOMPRESSED => Ok(1),
+        // A copy of 64 bytes takes 3 (Snappy, `format_description.txt`, section 2.2).
+        Compression::SNAPPY => Ok(22),
+        // Every further byte of a length adds up to 255 (LZ4, `lz4_Block_format.md`).
+        Compression::LZ4_RAW => Ok(256),
+        Compression::ZSTD(_) => Ok(ANY),
+        other => {
+            let name = other.to_string();
+            Err(format!(
+                "its column `{}` is compressed with {}, which is not read: write it with Snappy, Zstandard, LZ4 (raw) or no compression",
+                column.column_path().string(),
+                name.split('(').next().unwrap_or(&name)
+            ))
+        }
+    }
+}
+
+/// The bytes of a column chunk: where the library looks for its pages.
+fn bytes<'a>(file: &'a [u8], column: &ColumnChunkMetaData) -> Result<&'a [u8], String> {
+    let start = column
+        .dictionary_page_offset()
+        .unwrap_or_else(|| column.data_page_offset());
+    let (Ok(start), Ok(length)) = (usize::try_from(start), usize::try_from(column.compressed_size())) else {
+        return Err(format!(
+            "its column `{}` claims a negative place or size",
+            column.column_path().string()
+        ));
+    };
+    start
+        .checked_add(length)
+        .and_then(|end| file.get(start..end))
+        .ok_or_else(|| {
+            format!(
+                "its column `{}` lies outside the file",
+                column.column_path().string()
+            )
+        })
+}
+
+struct Page {
+    /// Bytes after decompression.
+    uncompressed: u32,
+    /// Bytes in the file.
+    compressed: u32,
+}
+
+impl Page {
+    /// The page at the beginning of a chunk, and what follows it.
+    fn read(chunk: &[u8]) -> Result<(Self, &[u8]), String> {
+        let mut reader = Reader::new("page header", chunk);
+        let (mut uncompressed, mut compressed) = (None, None);
+        let mut id = 0;
+        while let Some(kind) = reader.field(&mut id)? {
+            match (id, kind) {
+                (2, kind::I32) => uncompressed = Some(reader.zigzag()?),
+                (3, kind::I32) => compressed = Some(reader.zigzag()?),
+                _ => reader.skip(kind)?,
+            }
+        }
+        let size = |size: Option<i64>| {
+            size.and_then(|size| i32::try_from(size).ok())
+                .and_then(|size| u32::try_from(size).ok())
+                .ok_or("its page header lacks a size")
+        };
+        let page = Self {
+            uncompressed: size(uncompressed)?,
+            compressed: size(compressed)?,
+        };
+        let start = chunk.len() - reader.left();
+        let rest = chunk[start..]
+            .get(page.compressed as usize..)
+            .ok_or("a page is longer than its column")?;
+        Ok((page, rest))
+    }
+}
