@@ -59,12 +59,45 @@ done
 echo "== simulation: environment steps a second of processor time, beside PyBullet"
 .deps/oracle/bin/python scripts/bench_pybullet.py 2>/dev/null | grep -v '^argv'
 for robot in hopper walker2d half-cheetah ant; do
-    cargo bench --quiet --profile release -p provenir-sim --bench lanes -- "$robot"
+    for lanes in 16 64 256; do
+        cargo bench --quiet --profile release -p provenir-sim --bench lanes -- "$robot" "$lanes" $((16000 / lanes))
+    done
 done
 cargo bench --quiet --profile release -p provenir-sim --bench memory
 
 echo "== inference"
 cargo bench --quiet --profile release -p provenir-policy --bench inference -- --quick 2>/dev/null | grep -E 'time:|thrpt:|^[a-z]'
+
+echo "== 64 small policies, together beside one by one"
+cat >"$scratch/policies.toml" <<TOML
+format = 1
+[pipeline]
+name = "policies"
+[axes]
+seed = [$(seq -s, 1 64)]
+[stages.demos]
+kind = "collect"
+params = { env = "hopper", expert = "expert.parquet", samples = 20_000 }
+[stages.policy]
+kind = "train"
+inputs = { demos = "demos" }
+params = { method = "bc", hidden = [64, 64, 64], epochs = 5, device = "cpu", seed = "\${seed}" }
+TOML
+# A time limit keeps cells apart.
+sed 's/kind = "train"/&\ntimeout = "1h"/' "$scratch/policies.toml" >"$scratch/apart.toml"
+cp pipelines/experts/hopper.parquet "$scratch/expert.parquet"
+provenir=$PWD/target/release/provenir
+"$provenir" run --quiet --cache "$scratch/policies" --only demos "$scratch/policies.toml"
+cp -r "$scratch/policies" "$scratch/apart"
+measured() {
+    local start end
+    start=$(date +%s.%N)
+    "$provenir" run --quiet --cache "$2" ${4:+--jobs "$4"} "$3"
+    end=$(date +%s.%N)
+    awk -v s="$start" -v e="$end" -v n="$1" 'BEGIN { printf "%-40s %8.2f s wall\n", n, e - s }'
+}
+measured "one by one" "$scratch/apart" "$scratch/apart.toml" 1
+measured "together" "$scratch/policies" "$scratch/policies.toml"
 
 echo "== training step, one thread, beside PyTorch"
 cargo run --release --quiet -p provenir-train --example step

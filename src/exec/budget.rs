@@ -30,9 +30,20 @@ impl Budget {
         free
     }
 
-    /// Gives back what a cell occupied.
+    /// Occupies so much more memory, in MiB, if that is free.
+    pub(super) fn take_memory(&mut self, memory: u64) -> bool {
+        let is_free = memory <= self.free.memory;
+        self.free.memory -= if is_free { memory } else { 0 };
+        is_free
+    }
+
+    /// How many cores nothing occupies.
+    pub(super) fn free_cores(&self) -> u32 {
+        self.free.cores
+    }
+
+    /// Gives back what was taken: what [`Budget::clamped`] made of a cell's needs, and what was taken besides.
     pub(super) fn give_back(&mut self, needs: Resources) {
-        let needs = self.clamped(needs);
         self.free.cores += needs.cores;
         self.free.memory += needs.memory;
     }
@@ -89,7 +100,7 @@ mod tests {
                     let Some(done) = running.pop() else {
                         return Err(TestCaseError::fail("an idle machine refused a cell"));
                     };
-                    budget.give_back(done);
+                    budget.give_back(budget.clamped(done));
                 }
                 running.push(need);
                 let cores: u32 = running.iter().map(|need| need.cores.clamp(1, all.cores)).sum();

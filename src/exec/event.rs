@@ -110,8 +110,10 @@ pub enum Event<'a> {
         key: ActionKey,
         /// Number of the worker.
         worker: u32,
-        /// How many cores it may keep busy.
+        /// How many cores it may keep busy; they are shared, where cells are executed together.
         cores: u32,
+        /// How many cells the worker executes together, this one included.
+        together: usize,
         /// Where its log lines go, if there are any.
         log: &'a Utf8Path,
     },

@@ -1,13 +1,14 @@
 //! Workers and what they are given to do.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use camino::Utf8PathBuf;
-use provenir_api::Resources;
 use provenir_api::protocol::{Blame, Done, Execute, FromWorker, Level, ToWorker};
 
 use super::committer::Finished;
 use super::event::{CellRef, Event, Failure};
+use super::groups::{Assignment, Held};
 use super::losses::useless;
 use super::scheduler::Scheduler;
 use super::state::{Committing, Job, State};
@@ -22,41 +23,74 @@ const BACKLOG: usize = 1024;
 impl Scheduler<'_, '_> {
     /// Begins every ready cell for which there is room, and tells workers that have greeted what to do.
     pub(super) fn dispatch(&mut self) {
-        self.begin_ready();
-        self.share_cores();
-        let busy: Vec<WorkerId> = self.busy.keys().copied().collect();
-        for worker in busy {
-            self.tell(worker);
+        loop {
+            self.begin_ready();
+            self.share_cores();
+            let untold = self.busy.iter().filter(|(_, assignment)| !assignment.is_told);
+            let untold: Vec<WorkerId> = untold.map(|(worker, _)| *worker).collect();
+            let told = untold.into_iter().filter(|worker| self.tell(*worker)).count();
+            // Cells that did not join those have no reason to wait any more.
+            if told == 0 || self.ready.is_empty() {
+                return;
+            }
         }
     }
 
     fn begin_ready(&mut self) {
+        let is_held = self.begin_those(true);
+        if is_held && self.jobs.is_empty() && self.committing.is_empty() {
+            // Nothing is under way that could make others ready.
+            self.begin_those(false);
+        }
+    }
+
+    /// Begins ready cells; says whether any was held back because others of its group are not ready.
+    fn begin_those(&mut self, may_wait: bool) -> bool {
         let mut after = None;
+        let mut incomplete = BTreeMap::new();
+        let mut is_held = false;
         while !self.is_stopping() && self.committing.len() < BACKLOG && !self.budget.is_exhausted() {
             let next = match after {
                 None => self.ready.first().copied(),
                 Some(after) => self.ready.range(after + 1..).next().copied(),
             };
-            let Some(cell) = next else { return };
+            let Some(cell) = next else { break };
             after = Some(cell);
             let State::Ready(key) = self.states[cell] else {
                 self.ready.remove(&cell);
                 continue;
             };
+            match self.is_held(cell, &self.forming(), &mut incomplete) {
+                Held::ByOthers if may_wait => {
+                    is_held = true;
+                    continue;
+                }
+                Held::ByWorker => continue,
+                Held::ByOthers | Held::No => {}
+            }
             let needs = self.budget.clamped(self.plan.cells[cell].parameters.resources);
             if !self.budget.take(needs) {
                 continue;
             }
             self.ready.remove(&cell);
-            match self.begin_cell(cell, key, needs) {
-                Ok(true) => {}
-                Ok(false) => self.budget.give_back(needs),
+            match self.begin_cell(cell, key, None) {
+                Ok(Some(worker)) => {
+                    let assignment = Assignment {
+                        cells: vec![cell],
+                        needs,
+                        spare_cores: self.plan.cells[cell].parameters.spare_cores,
+                        is_told: false,
+                    };
+                    self.busy.insert(worker, assignment);
+                }
+                Ok(None) => self.budget.give_back(needs),
                 Err(failure) => {
                     self.budget.give_back(needs);
                     self.halt(failure);
                 }
             }
         }
+        is_held
     }
 
     /// Gives the cores that no ready cell waits for to cells that are about to start and can use them: one each, in turn.
@@ -65,27 +99,33 @@ impl Scheduler<'_, '_> {
         if !self.ready.is_empty() {
             return;
         }
-        let Self { jobs, budget, .. } = self;
+        let Self { busy, budget, .. } = self;
         loop {
-            let mut takers = jobs
+            let mut takers = busy
                 .values_mut()
-                .filter(|job| job.message.is_some() && job.spare_cores > 0)
+                .filter(|assignment| !assignment.is_told && assignment.spare_cores > 0)
                 .peekable();
             if takers.peek().is_none() {
                 return;
             }
-            for job in takers {
+            for assignment in takers {
                 if !budget.take_core() {
                     return;
                 }
-                job.needs.cores += 1;
-                job.spare_cores -= 1;
+                assignment.needs.cores += 1;
+                assignment.spare_cores -= 1;
             }
         }
     }
 
-    /// Begins a cell, for which `needs` was taken; says whether a worker has it now.
-    fn begin_cell(&mut self, cell: CellIndex, key: ActionKey, needs: Resources) -> Result<bool, Failure> {
+    /// Makes a cell, for which resources were taken, that worker's, or a free one's; gives the worker that has it now, if
+    /// one has.
+    pub(super) fn begin_cell(
+        &mut self,
+        cell: CellIndex,
+        key: ActionKey,
+        worker: Option<WorkerId>,
+    ) -> Result<Option<WorkerId>, Failure> {
         let claim = match self.claims.request(&key).map_err(|error| Failure::from(&error))? {
             Claimed::Ours(claim) => claim,
             Claimed::Theirs(owner) => {
@@ -97,7 +137,7 @@ impl Scheduler<'_, '_> {
                     });
                 }
                 self.elsewhere.insert(cell);
-                return Ok(false);
+                return Ok(None);
             }
         };
         // Between the lookup and the claim another process may have finished it.
@@ -107,20 +147,22 @@ impl Scheduler<'_, '_> {
                     drop(claim);
                     self.reuse(cell, key);
                     self.settle(cell, result);
-                    return Ok(false);
+                    return Ok(None);
                 }
                 Ok(Lookup::Miss(_)) => {}
                 Err(error) => return Err(Failure::from(&error)),
             }
         }
-        let worker = self.free_worker()?;
+        let worker = match worker {
+            Some(worker) => worker,
+            None => self.free_worker()?,
+        };
         let job = self
-            .job(cell, key, claim, worker, needs)
+            .job(cell, key, claim, worker)
             .map_err(|error| Failure::from(&error))?;
         self.states[cell] = State::Running;
-        self.busy.insert(worker, cell);
         self.jobs.insert(cell, job);
-        Ok(true)
+        Ok(Some(worker))
     }
 
     fn job(
@@ -129,7 +171,6 @@ impl Scheduler<'_, '_> {
         key: ActionKey,
         claim: Claim,
         worker: WorkerId,
-        needs: Resources,
     ) -> Result<Job, StoreError> {
         let scratch = self.store.workspace()?.folder()?;
         let action = self.resolver.action(cell, &self.states)?;
@@ -144,17 +185,16 @@ impl Scheduler<'_, '_> {
             action_key: key.hex(),
             scratch: scratch.clone(),
             partial: self.store.layout().partial(&key),
-            cores: needs.cores,
+            cores: 1,
         };
         Ok(Job {
             key,
             action,
-            needs,
-            spare_cores: self.plan.cells[cell].parameters.spare_cores,
             scratch,
             worker,
             started: clock::instant(),
             message: Some(Box::new(execute)),
+            together: 1,
             log,
             has_log: false,
             is_overdue: false,
@@ -175,35 +215,45 @@ impl Scheduler<'_, '_> {
         Ok(id)
     }
 
-    /// Tells a worker that has greeted what to do.
-    fn tell(&mut self, worker: WorkerId) {
-        let Some(cell) = self.busy.get(&worker).copied() else {
-            return;
-        };
-        let (Some(worker), Some(job)) = (self.workers.get_mut(&worker), self.jobs.get_mut(&cell)) else {
-            return;
-        };
-        if worker.hello.is_none() {
-            return;
+    /// Tells a worker that has greeted what to do; says whether it did.
+    fn tell(&mut self, id: WorkerId) -> bool {
+        if self.workers.get(&id).is_none_or(|worker| worker.hello.is_none()) {
+            return false;
         }
-        if let Some(mut message) = job.message.take() {
-            message.cores = job.needs.cores;
+        self.gather(id);
+        let (Some(worker), Some(assignment)) = (self.workers.get_mut(&id), self.busy.get_mut(&id)) else {
+            return false;
+        };
+        assignment.is_told = true;
+        // What it said while it was idle is nobody's last words.
+        worker.take_tail();
+        let mut cells = Vec::with_capacity(assignment.cells.len());
+        for cell in &assignment.cells {
+            let Some(job) = self.jobs.get_mut(cell) else {
+                continue;
+            };
+            let Some(mut message) = job.message.take() else {
+                continue;
+            };
+            message.cores = assignment.needs.cores;
+            job.together = assignment.cells.len();
             job.started = clock::instant();
-            // What it said while it was idle is nobody's last words.
-            worker.take_tail();
             self.voice.say(&Event::CellStarted {
                 cell: CellRef {
                     plan: self.plan,
-                    index: cell,
+                    index: *cell,
                 },
                 key: job.key,
-                worker: job.worker,
-                cores: job.needs.cores,
+                worker: id,
+                cores: assignment.needs.cores,
+                together: assignment.cells.len(),
                 log: &job.log,
             });
-            // Where it does not listen, its closed output is what is heard next.
-            worker.send(&ToWorker::Execute(message));
+            cells.push(*message);
         }
+        // Where it does not listen, its closed output is what is heard next.
+        worker.send(&ToWorker::Execute(cells));
+        true
     }
 
     pub(super) fn hear_worker(&mut self, id: WorkerId, message: FromThread) {
@@ -211,12 +261,12 @@ impl Scheduler<'_, '_> {
             // The last words of one that was given up.
             return;
         };
-        let cell = self.busy.get(&id).copied();
         match message {
             FromThread::Message(FromWorker::Hello(hello)) => {
                 match worker.greet(hello, &self.options.worker) {
                     Ok(()) => {
                         self.failed_starts = 0;
+                        self.accelerated = worker.hello.as_ref().map(|hello| hello.accelerated);
                         let (pid, platform) =
                             (worker.pid(), worker.hello.as_ref().map(|hello| &hello.platform));
                         if let Some(platform) = platform {
@@ -230,19 +280,21 @@ impl Scheduler<'_, '_> {
                     Err(error) => self.give_up(id, &error),
                 }
             }
-            FromThread::Message(FromWorker::Progress(progress)) => {
-                if let Some(cell) = cell {
+            FromThread::Message(FromWorker::Progress(place, progress)) => {
+                if let Some(cell) = self.assigned(id, place) {
                     self.voice.say(&Event::CellProgress {
                         cell: self.cell(cell),
                         progress: &progress,
                     });
                 }
             }
-            FromThread::Message(FromWorker::Log(log)) => self.log(cell, log.level, &log.message),
-            FromThread::Message(FromWorker::Done(done)) => self.done(id, done),
-            FromThread::Message(FromWorker::Failed(failed)) => {
+            FromThread::Message(FromWorker::Log(place, log)) => {
+                self.log(self.assigned(id, place), log.level, &log.message);
+            }
+            FromThread::Message(FromWorker::Done(place, done)) => self.done(id, place, done),
+            FromThread::Message(FromWorker::Failed(place, failed)) => {
                 let tail = worker.take_tail();
-                if let Some((cell, job)) = self.release(id) {
+                if let Some((cell, job)) = self.release(id, place) {
                     let (key, end) = (job.key, job.end());
                     drop(job);
                     self.failed(cell, key, failed, tail, &end);
@@ -250,7 +302,7 @@ impl Scheduler<'_, '_> {
             }
             FromThread::Stderr(line) => {
                 worker.note(&line);
-                self.log(cell, Level::Info, &line);
+                self.log(self.first_assigned(id), Level::Info, &line);
             }
             FromThread::Garbage(reason) => {
                 worker.note(&format!("(a message that cannot be understood: {reason})"));
@@ -279,7 +331,7 @@ impl Scheduler<'_, '_> {
     }
 
     /// A worker has put a cell's outputs into its scratch folder.
-    fn done(&mut self, id: WorkerId, done: Done) {
+    fn done(&mut self, id: WorkerId, place: usize, done: Done) {
         let platform = match self.workers.get_mut(&id) {
             Some(worker) => {
                 worker.take_tail();
@@ -291,7 +343,7 @@ impl Scheduler<'_, '_> {
             }
             None => return,
         };
-        let Some((cell, job)) = self.release(id) else {
+        let Some((cell, job)) = self.release(id, place) else {
             return;
         };
         let kind = &self.plan.stage_of(cell).kind;
@@ -322,14 +374,6 @@ impl Scheduler<'_, '_> {
             self.halt(Failure::new(Blame::Us, message, None));
             self.committing.remove(&cell);
         }
-    }
-
-    /// Takes a cell from a worker.
-    pub(super) fn release(&mut self, id: WorkerId) -> Option<(CellIndex, Job)> {
-        let cell = self.busy.remove(&id)?;
-        let job = self.jobs.remove(&cell)?;
-        self.budget.give_back(job.needs);
-        Some((cell, job))
     }
 }
 

@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn what_was_written_first_is_heard_first() {
-        let done = serde_json::to_string(&FromWorker::Done(Done { outputs: Vec::new() })).unwrap();
+        let done = serde_json::to_string(&FromWorker::Done(0, Done { outputs: Vec::new() })).unwrap();
         for round in 0..50 {
             let (stdout, mut messages) = std::io::pipe().unwrap();
             let (stderr, mut log) = std::io::pipe().unwrap();

@@ -25,17 +25,21 @@ impl Scheduler<'_, '_> {
         } else {
             worker.ending()
         };
-        let Some((cell, job)) = self.release(id) else {
-            // It was idle: the next cell gets a new one.
-            return;
-        };
+        let mut lost = self.release_all(id);
         if self.summary.interrupted {
-            drop(job);
-            self.cancel(cell, is_ready);
-        } else if is_ready {
-            self.lose_busy(cell, job, &ending, worker.take_tail());
-        } else {
-            self.lose_starting(cell, job, &ending, &mut worker);
+            for (cell, job) in lost {
+                drop(job);
+                self.cancel(cell, is_ready);
+            }
+        } else if is_ready && lost.len() > 1 {
+            self.divide(lost, &ending);
+        } else if let Some((cell, job)) = lost.pop() {
+            // Where it was idle, the next cell gets a new one; and one that has not greeted has one cell at most.
+            if is_ready {
+                self.lose_busy(cell, job, &ending, worker.take_tail());
+            } else {
+                self.lose_starting(cell, job, &ending, &mut worker);
+            }
         }
     }
 
@@ -113,7 +117,7 @@ impl Scheduler<'_, '_> {
     /// Workers are of no use: stops the run. The cell that waited for this one goes back in line, where it stays.
     pub(super) fn give_up(&mut self, id: WorkerId, error: &WorkerError) {
         self.workers.remove(&id);
-        if let Some((cell, job)) = self.release(id) {
+        for (cell, job) in self.release_all(id) {
             self.states[cell] = State::Ready(job.key);
         }
         self.halt(useless(error));

@@ -14,6 +14,7 @@ mod committer;
 mod difference;
 mod ending;
 mod event;
+mod groups;
 mod interrupt;
 mod jobs;
 mod listen;

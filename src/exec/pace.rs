@@ -29,12 +29,19 @@ impl Scheduler<'_, '_> {
         self.summary.interrupted = true;
         self.cancel_deadline = Some(clock::instant() + CANCEL);
         self.voice.say(&Event::Interrupted);
-        for (worker, cell) in self.busy.clone() {
-            if self.jobs.get(&cell).is_some_and(|job| job.message.is_some()) {
-                // Its worker is still loading and knows nothing of it.
-                self.release(worker);
+        let (told, untold): (Vec<_>, Vec<_>) = self
+            .busy
+            .iter()
+            .map(|(worker, assignment)| (*worker, assignment.is_told))
+            .partition(|(_, is_told)| *is_told);
+        for (worker, _) in untold {
+            // It is still loading and knows nothing of its cells.
+            for (cell, _) in self.release_all(worker) {
                 self.cancel(cell, false);
-            } else if let Some(worker) = self.workers.get_mut(&worker) {
+            }
+        }
+        for (worker, _) in told {
+            if let Some(worker) = self.workers.get_mut(&worker) {
                 worker.send(&ToWorker::Cancel);
             }
         }

@@ -19,6 +19,7 @@ use provenir_api::protocol::Blame;
 use super::budget::Budget;
 use super::committer::{Finished, commit_all};
 use super::event::{CellRef, Event, Failure, Subscriber, Summary};
+use super::groups::{Assignment, GroupId, groups};
 use super::interrupt::Interrupts;
 use super::resolve::{Resolver, Results};
 use super::state::{Committing, Fate, Job, Signal, State, Voice};
@@ -113,7 +114,13 @@ pub(super) struct Scheduler<'a, 's> {
     pub(super) budget: Budget,
     pub(super) claims: Claims<'a>,
     pub(super) workers: BTreeMap<WorkerId, Worker>,
-    pub(super) busy: BTreeMap<WorkerId, CellIndex>,
+    pub(super) busy: BTreeMap<WorkerId, Assignment>,
+    /// By cell; empty where nothing has to be executed.
+    pub(super) groups: Vec<Option<GroupId>>,
+    /// Cells that are to be executed without company, because a worker that had them in company ended.
+    pub(super) alone: BTreeSet<CellIndex>,
+    /// Whether workers compute on an accelerator, once one has said so.
+    pub(super) accelerated: Option<bool>,
     pub(super) next_worker: WorkerId,
     pub(super) ports: BTreeMap<&'static str, Arc<[OutputPort]>>,
     pub(super) sender: Sender<Signal>,
@@ -178,6 +185,9 @@ impl<'a, 's> Scheduler<'a, 's> {
             claims: Claims::new(store),
             workers: BTreeMap::new(),
             busy: BTreeMap::new(),
+            groups: Vec::new(),
+            alone: BTreeSet::new(),
+            accelerated: None,
             next_worker: 0,
             ports: BTreeMap::new(),
             sender,
@@ -246,6 +256,7 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// Finds every cell's consumers, and how many producers each waiting cell waits for.
     fn link(&mut self) {
         self.consumers = vec![Vec::new(); self.states.len()];
+        self.groups = groups(self.plan);
         for (index, cell) in self.plan.cells.iter().enumerate() {
             let producers: BTreeSet<CellIndex> = cell.inputs.iter().map(|input| input.producer).collect();
             let open = producers

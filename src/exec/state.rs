@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use camino::Utf8PathBuf;
-use provenir_api::Resources;
 use provenir_api::protocol::Execute;
 
 use super::event::{Event, Subscriber};
@@ -49,15 +48,13 @@ pub(super) enum Fate {
 pub(super) struct Job {
     pub(super) key: ActionKey,
     pub(super) action: Action,
-    /// What it occupies.
-    pub(super) needs: Resources,
-    /// How many cores beyond those it could still put to use.
-    pub(super) spare_cores: u32,
     pub(super) scratch: Utf8PathBuf,
     pub(super) worker: WorkerId,
     pub(super) started: Instant,
     /// What the worker is told once it has greeted.
     pub(super) message: Option<Box<Execute>>,
+    /// How many cells are executed together with it, itself included.
+    pub(super) together: usize,
     /// Where its log goes.
     pub(super) log: Utf8PathBuf,
     /// Whether anything went there.
@@ -79,6 +76,7 @@ pub(super) struct Committing {
 /// What is known of an execution that is over.
 #[derive(Clone, Debug)]
 pub(super) struct End {
+    /// How long it took; of cells that were executed together, each one's share.
     pub(super) seconds: f64,
     /// Its log, where it said anything.
     pub(super) log: Option<Utf8PathBuf>,
@@ -87,7 +85,7 @@ pub(super) struct End {
 impl Job {
     pub(super) fn end(&self) -> End {
         End {
-            seconds: self.started.elapsed().as_secs_f64(),
+            seconds: self.started.elapsed().as_secs_f64() / self.together as f64,
             log: self.has_log.then(|| self.log.clone()),
         }
     }

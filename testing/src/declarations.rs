@@ -1,5 +1,5 @@
 use provenir_api::port::{Arity, Column, ColumnType, Content, InputPort, OutputPort, TableSchema};
-use provenir_api::{AnyKind, Determinism, Kind, Parameters, Revision, SourceFile, erase};
+use provenir_api::{AnyKind, Determinism, Group, Kind, Parameters, Revision, SourceFile, erase};
 use provenir_kinds::render::Render;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,7 @@ pub fn kinds() -> Vec<Box<dyn AnyKind>> {
         erase::<Chatter>(),
         erase::<Clock>(),
         erase::<Flaky>(),
+        erase::<Team>(),
         erase::<Render>(),
     ]
 }
@@ -160,6 +161,38 @@ pub(crate) struct FlakyParameters {
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClockParameters {}
 
+/// Parameters of `team`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TeamParameters {
+    /// What to add to the sum of the inputs.
+    #[serde(default)]
+    pub(crate) value: f64,
+    /// Cells of one team are executed together.
+    pub(crate) team: String,
+    /// How long it takes, in seconds, whatever the size of the team.
+    #[serde(default)]
+    pub(crate) seconds: f64,
+    /// Where it takes its worker down.
+    #[serde(default)]
+    pub(crate) dies: Dies,
+}
+
+/// Where a cell takes its worker down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Dies {
+    /// Nowhere.
+    #[default]
+    Never,
+    /// Among others only.
+    InCompany,
+    /// Everywhere.
+    Always,
+    /// Among others it panics, which the worker survives.
+    PanicsInCompany,
+}
+
 fn yes() -> bool {
     true
 }
@@ -194,4 +227,11 @@ kind!(
 kind!(
     /// A cell that fails at first.
     Flaky, FlakyParameters, "flaky", "Fails so many times, then gives how often it failed.", Exact, false
+);
+kind!(
+    /// A cell that is executed together with others.
+    Team, TeamParameters, "team", "Adds a number to the sum of its inputs, together with others.", Exact, false,
+    fn group(parameters: &TeamParameters) -> Option<Group> {
+        Some(Group { key: parameters.team.clone().into(), most: 6, most_accelerated: 6, memory: 1 })
+    }
 );

@@ -1,13 +1,14 @@
 use std::time::Duration;
 
 use provenir_api::protocol::Progress;
-use provenir_execution::{AnyExecution, Context, Execution, Failure, Inputs, Outputs, erase};
+use provenir_execution::{AnyExecution, Cell, Context, Execution, Failure, Inputs, Outputs, erase};
 use provenir_kinds::render::{Render, RenderParameters};
 use provenir_table::TableBuilder;
 
 use crate::declarations::{
-    Chatter, ChatterParameters, Clock, ClockParameters, Crash, CrashParameters, Death, Fail, FailParameters,
-    Flaky, FlakyParameters, Noop, NoopParameters, Sleep, SleepParameters,
+    Chatter, ChatterParameters, Clock, ClockParameters, Crash, CrashParameters, Death, Dies, Fail,
+    FailParameters, Flaky, FlakyParameters, Noop, NoopParameters, Sleep, SleepParameters, Team,
+    TeamParameters,
 };
 
 /// All of them.
@@ -20,6 +21,7 @@ pub fn executions() -> Vec<Box<dyn AnyExecution>> {
         erase(RunChatter),
         erase(RunClock),
         erase(RunFlaky),
+        erase(RunTeam),
         erase(RunRender),
     ]
 }
@@ -49,6 +51,51 @@ impl Execution for RunNoop {
             0
         };
         sum(inputs, parameters.value + length as f64)
+    }
+}
+
+struct RunTeam;
+
+impl RunTeam {
+    #[expect(clippy::panic, reason = "dying in every way is what it is for")]
+    fn run(
+        parameters: &TeamParameters,
+        inputs: &Inputs,
+        context: &Context<'_>,
+        others: usize,
+    ) -> Result<Outputs, Failure> {
+        match parameters.dies {
+            Dies::Always => std::process::abort(),
+            Dies::InCompany if others > 0 => std::process::abort(),
+            Dies::PanicsInCompany if others > 0 => panic!("a panic on purpose"),
+            _ => {}
+        }
+        context.info(format!("beside {others} others"));
+        while context.elapsed().as_secs_f64() < parameters.seconds {
+            context.check_cancelled()?;
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        sum(inputs, parameters.value)
+    }
+}
+
+impl Execution for RunTeam {
+    type Kind = Team;
+
+    fn execute(
+        &self,
+        parameters: &TeamParameters,
+        inputs: &Inputs,
+        context: &Context<'_>,
+    ) -> Result<Outputs, Failure> {
+        Self::run(parameters, inputs, context, 0)
+    }
+
+    fn execute_together(&self, cells: &[Cell<'_, TeamParameters>]) -> Vec<Result<Outputs, Failure>> {
+        cells
+            .iter()
+            .map(|cell| Self::run(cell.parameters, cell.inputs, cell.context, cells.len() - 1))
+            .collect()
     }
 }
 

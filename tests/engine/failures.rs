@@ -151,7 +151,7 @@ fn a_worker_of_another_build_is_refused() {
         .filtered(&outcome.stderr)
         .replace(provenir_build_id::BUILD, "[BUILD]");
     insta::assert_snapshot!(text, @r"
-    error: the run stops: the worker `[FOLDER]/bin/provenir-noop-worker` is of another build: build another, protocol 1, while this command is build [DIGEST], protocol 2
+    error: the run stops: the worker `[FOLDER]/bin/provenir-noop-worker` is of another build: build another, protocol 1, while this command is build [DIGEST], protocol 3
       help: build both together: `make build`
     0 cells executed, 1 not run in [TIME]
     ");
@@ -358,7 +358,7 @@ fn a_worker_that_is_not_there_is_told() {
 fn a_worker_that_talks_nonsense_fails_its_cell_and_no_more() {
     let context = Context::new(ONE);
     let hello = format!(
-        r#"{{"hello":{{"protocol":{},"build":"{}","kinds":["noop"],"platform":{{}}}}}}"#,
+        r#"{{"hello":{{"protocol":{},"build":"{}","kinds":["noop"],"accelerated":false,"platform":{{}}}}}}"#,
         provenir_api::protocol::PROTOCOL,
         provenir_build_id::BUILD
     );

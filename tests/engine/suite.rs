@@ -30,6 +30,7 @@ mod determinism;
 mod explaining;
 mod failures;
 mod faults;
+mod groups;
 mod history;
 mod keeping;
 mod policies;

@@ -103,6 +103,12 @@ pub trait Kind: Send + Sync + 'static {
         0
     }
 
+    /// Which other cells a cell with these parameters can be executed together with, by one worker; nothing where it gains
+    /// nothing by company. What a cell gives on a processor must not depend on its company.
+    fn group(_: &Self::Parameters) -> Option<Group> {
+        None
+    }
+
     /// What is known, before anything runs, of what a cell with these parameters gives and needs. What is said must hold: a
     /// plan in which something else arrives than is needed is refused.
     fn facts(_: &Self::Parameters) -> Facts {
@@ -114,6 +120,19 @@ pub trait Kind: Send + Sync + 'static {
     fn check(_: &Self::Parameters, _: &[(&str, TableSchema)]) -> Vec<Problem> {
         Vec::new()
     }
+}
+
+/// Cells that can be executed together: those of a kind of which this says the same key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// What they have in common.
+    pub key: Value,
+    /// The most that gain by being executed together on a processor, at least 1.
+    pub most: u32,
+    /// The most that gain by it on an accelerator, at least 1.
+    pub most_accelerated: u32,
+    /// Memory in MiB that each further cell takes beside the first.
+    pub memory: u64,
 }
 
 /// What is known of the artifacts that pass through a cell, as far as its parameters tell before anything runs.
@@ -200,6 +219,8 @@ pub struct Resolved {
     pub spare_cores: u32,
     /// What is known of what it gives and needs.
     pub facts: Facts,
+    /// Which cells it can be executed together with.
+    pub group: Option<Group>,
 }
 
 /// A [`Kind`] behind a pointer.
@@ -315,6 +336,7 @@ impl<K: Kind> AnyKind for Erased<K> {
             resources: K::resources(&typed),
             spare_cores: K::spare_cores(&typed),
             facts: K::facts(&typed),
+            group: K::group(&typed),
         })
     }
 

@@ -25,7 +25,8 @@ mod source;
 pub use digest::{Digest, DigestError};
 pub use figure::FigureIdentity;
 pub use kind::{
-    AnyKind, Determinism, Facts, Kind, Known, Need, Parameters, Resolved, Resources, Revision, Source, erase,
+    AnyKind, Determinism, Facts, Group, Kind, Known, Need, Parameters, Resolved, Resources, Revision, Source,
+    erase,
 };
 pub use label::Label;
 pub use schema::Problem;

@@ -13,15 +13,15 @@ use serde_json::Value;
 use crate::{Digest, Label};
 
 /// Raised when a message changes its shape.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// From the command to a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToWorker {
-    /// Execute a cell; answered by [`FromWorker::Done`] or [`FromWorker::Failed`].
-    Execute(Box<Execute>),
-    /// Stop the running cell at its next check; it answers `Failed` with `cancelled`.
+    /// Execute a cell, or several of one group together; each is answered by [`FromWorker::Done`] or [`FromWorker::Failed`].
+    Execute(Vec<Execute>),
+    /// Stop what runs at its next check; every cell answers `Failed` with `cancelled`.
     Cancel,
 }
 
@@ -67,20 +67,20 @@ pub struct InputArtifact {
     pub extension: String,
 }
 
-/// From a worker to the command.
+/// From a worker to the command. A number says which of the cells that it was told to execute together, from 0.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FromWorker {
     /// The first message.
     Hello(Hello),
-    /// How far the running cell is.
-    Progress(Progress),
-    /// A line for the cell's log, and for the person where it warns.
-    Log(Log),
-    /// The cell's outputs are complete in its scratch folder.
-    Done(Done),
-    /// The cell failed; nothing of it counts.
-    Failed(Failed),
+    /// How far a running cell is.
+    Progress(usize, Progress),
+    /// A line for a cell's log, and for the person where it warns.
+    Log(usize, Log),
+    /// A cell's outputs are complete in its scratch folder.
+    Done(usize, Done),
+    /// A cell failed; nothing of it counts.
+    Failed(usize, Failed),
 }
 
 /// Who a worker is.
@@ -92,6 +92,8 @@ pub struct Hello {
     pub build: String,
     /// Kinds it executes.
     pub kinds: Vec<String>,
+    /// Whether it computes on an accelerator where a cell leaves that open.
+    pub accelerated: bool,
     /// The numeric platform: processor, device, library versions; recorded with every result.
     pub platform: BTreeMap<String, String>,
 }

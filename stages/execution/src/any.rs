@@ -17,7 +17,37 @@ pub trait Execution: Send + Sync + 'static {
         inputs: &Inputs,
         context: &Context<'_>,
     ) -> Result<Outputs, Failure>;
+
+    /// Executes cells of one group (see [`Kind::group`]); gives what each gives, in order, to the bit what
+    /// [`Execution::execute`] gives of it on a processor.
+    fn execute_together(
+        &self,
+        cells: &[Cell<'_, <Self::Kind as Kind>::Parameters>],
+    ) -> Vec<Result<Outputs, Failure>> {
+        cells
+            .iter()
+            .map(|cell| self.execute(cell.parameters, cell.inputs, cell.context))
+            .collect()
+    }
 }
+
+/// A cell that is executed together with others.
+pub struct Cell<'a, P> {
+    /// Its parameters.
+    pub parameters: &'a P,
+    /// What arrived at its input ports.
+    pub inputs: &'a Inputs,
+    /// Its surroundings: progress, log and checkpoints are its own, the clock and the request to stop are everybody's.
+    pub context: &'a Context<'a>,
+}
+
+impl<P> Clone for Cell<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Cell<'_, P> {}
 
 /// An [`Execution`] behind a pointer.
 pub trait AnyExecution: Send + Sync {
@@ -25,9 +55,8 @@ pub trait AnyExecution: Send + Sync {
     fn kind(&self) -> &'static str;
     /// The output ports of its kind.
     fn outputs(&self) -> Vec<OutputPort>;
-    /// [`Execution::execute`] with parameters that the command has checked.
-    fn execute(&self, parameters: &Value, inputs: &Inputs, context: &Context<'_>)
-    -> Result<Outputs, Failure>;
+    /// [`Execution::execute_together`] with parameters that the command has checked.
+    fn execute(&self, cells: &[Cell<'_, Value>]) -> Vec<Result<Outputs, Failure>>;
 }
 
 /// Puts an execution behind a pointer.
@@ -46,17 +75,33 @@ impl<E: Execution> AnyExecution for Erased<E> {
         E::Kind::outputs()
     }
 
-    fn execute(
-        &self,
-        parameters: &Value,
-        inputs: &Inputs,
-        context: &Context<'_>,
-    ) -> Result<Outputs, Failure> {
-        let parameters = <E::Kind as Kind>::Parameters::deserialize(parameters).map_err(|error| {
-            Failure::bug(format!(
-                "parameters that passed the command's checks do not fit: {error}"
-            ))
-        })?;
-        self.0.execute(&parameters, inputs, context)
+    fn execute(&self, cells: &[Cell<'_, Value>]) -> Vec<Result<Outputs, Failure>> {
+        let parsed: Result<Vec<_>, Failure> = cells
+            .iter()
+            .map(|cell| {
+                <E::Kind as Kind>::Parameters::deserialize(cell.parameters).map_err(|error| {
+                    Failure::bug(format!(
+                        "parameters that passed the command's checks do not fit: {error}"
+                    ))
+                })
+            })
+            .collect();
+        let parsed = match parsed {
+            Ok(parsed) => parsed,
+            Err(failure) => return cells.iter().map(|_| Err(failure.clone())).collect(),
+        };
+        let typed: Vec<_> = cells
+            .iter()
+            .zip(&parsed)
+            .map(|(cell, parameters)| Cell {
+                parameters,
+                inputs: cell.inputs,
+                context: cell.context,
+            })
+            .collect();
+        match typed.as_slice() {
+            [alone] => vec![self.0.execute(alone.parameters, alone.inputs, alone.context)],
+            together => self.0.execute_together(together),
+        }
     }
 }

@@ -15,7 +15,7 @@ mod inputs;
 mod outputs;
 mod worker;
 
-pub use any::{AnyExecution, Execution, erase};
+pub use any::{AnyExecution, Cell, Execution, erase};
 pub use coded::{Coded, decode, encode};
 pub use context::{Context, Reporter};
 pub use failure::Failure;

@@ -7,18 +7,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
+use provenir_api::port::OutputPort;
 use provenir_api::protocol::{Done, Execute, FromWorker, Hello, Level, Log, PROTOCOL, Progress, ToWorker};
 
-use crate::{AnyExecution, Context, Failure, Input, Inputs, Reporter};
+use crate::{AnyExecution, Cell, Context, Failure, Input, Inputs, Outputs, Reporter};
 
 /// Longest line that a worker accepts on its standard input.
 const LINE_LIMIT: u64 = 64 << 20;
 
 /// Serves cells until standard input closes. `platform` describes what results may depend on beside their action:
-/// processor, device, library versions.
+/// processor, device, library versions; `accelerated` whether computations go to an accelerator where cells leave that
+/// open.
 pub fn serve(
     executions: &[Box<dyn AnyExecution>],
     build: &str,
+    accelerated: bool,
     platform: BTreeMap<String, String>,
 ) -> ExitCode {
     let channel = match Channel::take_standard_output() {
@@ -32,15 +35,15 @@ pub fn serve(
             .iter()
             .map(|execution| execution.kind().to_owned())
             .collect(),
+        accelerated,
         platform,
     }));
     let cancelled = Arc::new(AtomicBool::new(false));
-    let (sender, cells) = mpsc::channel();
+    let (sender, groups) = mpsc::channel();
     let listener_cancelled = Arc::clone(&cancelled);
     thread::spawn(move || listen(&sender, &listener_cancelled));
-    for cell in cells {
-        let answer = execute(executions, &cell, &channel, &cancelled);
-        channel.send(&answer);
+    for cells in groups {
+        execute(executions, &cells, &channel, &cancelled);
         cancelled.store(false, Ordering::Relaxed);
     }
     ExitCode::SUCCESS
@@ -48,7 +51,7 @@ pub fn serve(
 
 /// Reads commands. When standard input closes, the command is gone and so is everyone who could use a result: the
 /// process ends at once, in the middle of whatever it computes.
-fn listen(cells: &mpsc::Sender<Execute>, cancelled: &AtomicBool) {
+fn listen(groups: &mpsc::Sender<Vec<Execute>>, cancelled: &AtomicBool) {
     let mut input = BufReader::new(std::io::stdin());
     let mut line = Vec::new();
     loop {
@@ -62,8 +65,8 @@ fn listen(cells: &mpsc::Sender<Execute>, cancelled: &AtomicBool) {
             }
         }
         match serde_json::from_slice(&line) {
-            Ok(ToWorker::Execute(cell)) => {
-                if cells.send(*cell).is_err() {
+            Ok(ToWorker::Execute(cells)) => {
+                if groups.send(cells).is_err() {
                     leave(0);
                 }
             }
@@ -76,38 +79,89 @@ fn listen(cells: &mpsc::Sender<Execute>, cancelled: &AtomicBool) {
     }
 }
 
+/// Executes cells of one group; each is answered.
 fn execute(
     executions: &[Box<dyn AnyExecution>],
-    cell: &Execute,
+    cells: &[Execute],
     channel: &Channel,
     cancelled: &AtomicBool,
-) -> FromWorker {
-    let attempt = catch_unwind(AssertUnwindSafe(|| attempt(executions, cell, channel, cancelled)));
-    match attempt {
-        Ok(Ok(done)) => FromWorker::Done(done),
-        Ok(Err(failure)) => FromWorker::Failed(failure.into()),
-        Err(panic) => FromWorker::Failed(
-            Failure::bug(format!(
-                "the `{}` stage panicked: {}",
-                cell.kind,
-                panic_message(panic.as_ref())
-            ))
-            .help("this is a bug of Provenir; its log holds the place")
-            .into(),
-        ),
+) {
+    let reporters: Vec<CellReporter<'_>> = (0..cells.len())
+        .map(|cell| CellReporter::new(channel, cell))
+        .collect();
+    let mut prepared = Vec::with_capacity(cells.len());
+    for (cell, reporter) in cells.iter().zip(&reporters) {
+        match prepare(cell, reporter, cancelled) {
+            Ok(inputs_and_context) => prepared.push(inputs_and_context),
+            Err(failure) => reporter.answer(Err(failure)),
+        }
+    }
+    let Some(first) = prepared.first() else { return };
+    let kind = &first.cell.kind;
+    let Some(execution) = executions.iter().find(|execution| execution.kind() == kind) else {
+        for cell in &prepared {
+            let message = format!("this worker executes no `{}` stages", cell.cell.kind);
+            cell.reporter.answer(Err(Failure::bug(message)));
+        }
+        return;
+    };
+    let attempt = |prepared: &[Prepared<'_>]| -> std::thread::Result<()> {
+        catch_unwind(AssertUnwindSafe(|| {
+            let cells: Vec<_> = prepared.iter().map(Prepared::as_cell).collect();
+            let results = execution.execute(&cells);
+            for (cell, result) in prepared.iter().zip(results) {
+                cell.finish(result, &execution.outputs());
+            }
+        }))
+    };
+    if attempt(&prepared).is_ok() {
+        return;
+    }
+    // One of them, and which one is not known.
+    for cell in prepared.iter().filter(|cell| !cell.reporter.has_answered()) {
+        if let Err(panic) = attempt(std::slice::from_ref(cell)) {
+            let message = format!("the `{kind}` stage panicked: {}", panic_message(panic.as_ref()));
+            cell.reporter.answer(Err(
+                Failure::bug(message).help("this is a bug of Provenir; its log holds the place")
+            ));
+        }
     }
 }
 
-fn attempt(
-    executions: &[Box<dyn AnyExecution>],
-    cell: &Execute,
-    channel: &Channel,
-    cancelled: &AtomicBool,
-) -> Result<Done, Failure> {
-    let execution = executions
-        .iter()
-        .find(|execution| execution.kind() == cell.kind)
-        .ok_or_else(|| Failure::bug(format!("this worker executes no `{}` stages", cell.kind)))?;
+/// A cell that is ready to be executed.
+struct Prepared<'a> {
+    cell: &'a Execute,
+    inputs: Inputs,
+    context: Context<'a>,
+    reporter: &'a CellReporter<'a>,
+}
+
+impl Prepared<'_> {
+    fn as_cell(&self) -> Cell<'_, serde_json::Value> {
+        Cell {
+            parameters: &self.cell.parameters,
+            inputs: &self.inputs,
+            context: &self.context,
+        }
+    }
+
+    /// Writes what the cell gave, and answers.
+    fn finish(&self, result: Result<Outputs, Failure>, ports: &[OutputPort]) {
+        self.reporter.answer(result.and_then(|outputs| {
+            self.context.check_cancelled()?;
+            Ok(Done {
+                outputs: outputs.write(ports, &self.cell.scratch)?,
+            })
+        }));
+    }
+}
+
+/// Reads and verifies what a cell is given.
+fn prepare<'a>(
+    cell: &'a Execute,
+    reporter: &'a CellReporter<'a>,
+    cancelled: &'a AtomicBool,
+) -> Result<Prepared<'a>, Failure> {
     let mut inputs = Inputs::new();
     for artifact in &cell.inputs {
         let table = provenir_table::read(&artifact.path, Some(artifact.object))?;
@@ -120,7 +174,7 @@ fn attempt(
             },
         );
     }
-    let mut context = Context::new(channel, cancelled, cell.partial.clone())
+    let mut context = Context::new(reporter, cancelled, cell.partial.clone())
         .with_action_key(cell.action_key.clone())
         .with_cores(cell.cores as usize);
     for (pointer, digest) in &cell.sources {
@@ -135,10 +189,11 @@ fn attempt(
             })?;
         context = context.with_source(pointer.clone(), path, *digest);
     }
-    let outputs = execution.execute(&cell.parameters, &inputs, &context)?;
-    context.check_cancelled()?;
-    Ok(Done {
-        outputs: outputs.write(&execution.outputs(), &cell.scratch)?,
+    Ok(Prepared {
+        cell,
+        inputs,
+        context,
+        reporter,
     })
 }
 
@@ -181,16 +236,45 @@ impl Channel {
     }
 }
 
-impl Reporter for Channel {
+/// The way to the command of one of the cells that are executed together.
+struct CellReporter<'a> {
+    channel: &'a Channel,
+    cell: usize,
+    answered: AtomicBool,
+}
+
+impl<'a> CellReporter<'a> {
+    fn new(channel: &'a Channel, cell: usize) -> Self {
+        Self {
+            channel,
+            cell,
+            answered: AtomicBool::new(false),
+        }
+    }
+
+    /// The last word on the cell.
+    fn answer(&self, result: Result<Done, Failure>) {
+        self.answered.store(true, Ordering::Relaxed);
+        self.channel.send(&match result {
+            Ok(done) => FromWorker::Done(self.cell, done),
+            Err(failure) => FromWorker::Failed(self.cell, failure.into()),
+        });
+    }
+
+    fn has_answered(&self) -> bool {
+        self.answered.load(Ordering::Relaxed)
+    }
+}
+
+impl Reporter for CellReporter<'_> {
     fn progress(&self, progress: Progress) {
-        self.send(&FromWorker::Progress(progress));
+        self.channel.send(&FromWorker::Progress(self.cell, progress));
     }
 
     fn log(&self, level: Level, message: &str) {
-        self.send(&FromWorker::Log(Log {
-            level,
-            message: message.to_owned(),
-        }));
+        let message = message.to_owned();
+        self.channel
+            .send(&FromWorker::Log(self.cell, Log { level, message }));
     }
 }
 

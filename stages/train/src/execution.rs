@@ -1,6 +1,9 @@
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use provenir_execution::{Context, Execution, Failure, Inputs, Outputs};
+use provenir_api::protocol::Blame;
+use provenir_execution::{Cell, Context, Execution, Failure, Inputs, Outputs};
 use provenir_kinds::train::{self, Train, TrainParameters};
 use provenir_nn::device::{Choice, select, set_threads};
 use provenir_nn::{Schedule, Shape};
@@ -15,7 +18,7 @@ use crate::data::{Data, Fitted, standardisation, standardised};
 use crate::learner::Descent;
 use crate::method::{Findings, Method};
 use crate::methods::method;
-use crate::run::{Plan, failure, run};
+use crate::run::{Company, Plan, failure, left_by_earlier_attempt, run};
 use crate::state::State;
 use crate::validation::Validation;
 
@@ -34,40 +37,158 @@ impl Execution for TrainExecution {
         inputs: &Inputs,
         context: &Context<'_>,
     ) -> Result<Outputs, Failure> {
-        execute(parameters, inputs, context, PACE)
+        let cell = Cell {
+            parameters,
+            inputs,
+            context,
+        };
+        train_all(&[cell], PACE).remove(0)
+    }
+
+    fn execute_together(&self, cells: &[Cell<'_, TrainParameters>]) -> Vec<Result<Outputs, Failure>> {
+        train_all(cells, PACE)
     }
 }
 
-pub(crate) fn execute(
-    parameters: &TrainParameters,
-    inputs: &Inputs,
-    context: &Context<'_>,
+/// Trains the policies of cells whose steps have the same shape as one ensemble each; gives what each cell gives.
+pub(crate) fn train_all(
+    cells: &[Cell<'_, TrainParameters>],
     pace: Duration,
-) -> Result<Outputs, Failure> {
-    let demos = Demonstrations::from_table(inputs.one("demos")?)?;
-    if demos.rows() == 0 {
-        return Err(Failure::stage("there are no demonstrations to learn from"));
+) -> Vec<Result<Outputs, Failure>> {
+    let mut results: Vec<Option<Result<Outputs, Failure>>> = cells.iter().map(|_| None).collect();
+    let mut companies: BTreeMap<Steps, Vec<Pupil<'_>>> = BTreeMap::new();
+    for (place, cell) in cells.iter().enumerate() {
+        match Pupil::new(place, *cell) {
+            Ok(pupil) => companies.entry(pupil.steps()).or_default().push(pupil),
+            Err(failure) => results[place] = Some(Err(failure)),
+        }
     }
-    let validation = validation(inputs, &demos)?;
+    for pupils in companies.values() {
+        teach(pupils, pace, &mut results);
+    }
+    let missing = || Err(Failure::bug("a cell of a group was left out"));
+    results
+        .into_iter()
+        .map(|result| result.unwrap_or_else(missing))
+        .collect()
+}
+
+/// Trains policies together; where that cannot be done, because memory runs out or for a reason that may concern only some
+/// of them, each half for itself.
+fn teach(pupils: &[Pupil<'_>], pace: Duration, results: &mut [Option<Result<Outputs, Failure>>]) {
+    match train_together(pupils, pace) {
+        Ok(trained) => {
+            for (pupil, result) in pupils.iter().zip(trained) {
+                results[pupil.place] = Some(result);
+            }
+        }
+        Err(failure) if pupils.len() == 1 || failure.blame() == Blame::Cancelled => {
+            for pupil in pupils {
+                results[pupil.place] = Some(Err(failure.clone()));
+            }
+        }
+        Err(failure) => {
+            let (left, right) = pupils.split_at(pupils.len() / 2);
+            for half in [left, right] {
+                half[0].cell.context.warn(format!(
+                    "{} policies cannot be trained together ({failure}): going on with {}",
+                    pupils.len(),
+                    half.len()
+                ));
+                teach(half, pace, results);
+            }
+        }
+    }
+}
+
+/// What a cell brings to a training.
+struct Pupil<'a> {
+    /// Which cell of those that are executed.
+    place: usize,
+    cell: Cell<'a, TrainParameters>,
+    demos: Demonstrations,
+    validation: Option<Demonstrations>,
+    standardisation: Option<Standardisation>,
+    state: State,
+}
+
+/// What policies have in common whose steps can be taken together, beside the parameters that are not in
+/// [`Kind::group`]'s list: numbers of samples, widths, and epochs done.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Steps {
+    samples: usize,
+    validation: usize,
+    observation: usize,
+    action: usize,
+    epochs: u64,
+}
+
+impl<'a> Pupil<'a> {
+    fn new(place: usize, cell: Cell<'a, TrainParameters>) -> Result<Self, Failure> {
+        let Cell {
+            parameters,
+            inputs,
+            context,
+        } = cell;
+        let demos = Demonstrations::from_table(inputs.one("demos")?)?;
+        if demos.rows() == 0 {
+            return Err(Failure::stage("there are no demonstrations to learn from"));
+        }
+        Ok(Self {
+            place,
+            cell,
+            validation: validation(inputs, &demos)?,
+            standardisation: parameters
+                .standardize
+                .then(|| standardise(&demos.observation, parameters.standardize_floor, context)),
+            state: left_by_earlier_attempt(u64::from(parameters.epochs), context)?,
+            demos,
+        })
+    }
+
+    fn steps(&self) -> Steps {
+        Steps {
+            samples: self.demos.rows(),
+            validation: self.validation.as_ref().map_or(0, Demonstrations::rows),
+            observation: self.demos.observation.width(),
+            action: self.demos.action.width(),
+            epochs: self.state.epochs,
+        }
+    }
+}
+
+/// Trains policies as one ensemble; gives what each cell gives, or why it could not. Fails where none could be trained.
+fn train_together(pupils: &[Pupil<'_>], pace: Duration) -> Result<Vec<Result<Outputs, Failure>>, Failure> {
+    let Cell {
+        parameters, context, ..
+    } = pupils[0].cell;
     set_threads(parameters.threads);
     let selected = select(choice(parameters.device)).map_err(failure)?;
-    context.info(selected.reason);
-    let standardisation = parameters
-        .standardize
-        .then(|| standardise(&demos.observation, parameters.standardize_floor, context));
-    let load = |demos: &Demonstrations| {
-        let observations = match &standardisation {
-            Some(standardisation) => &standardised(&demos.observation, standardisation),
-            None => &demos.observation,
-        };
-        Data::new(&[observations], &[&demos.action], selected.device).map_err(failure)
-    };
-    let data = load(&demos)?;
-    let validation = validation.as_ref().map(load).transpose()?;
+    for pupil in pupils {
+        pupil.cell.context.info(&selected.reason);
+        if pupils.len() > 1 {
+            let beside = format!("trained together with {} others", pupils.len() - 1);
+            pupil.cell.context.info(beside);
+        }
+    }
+    let data = load(
+        pupils.iter().map(|pupil| Some(&pupil.demos)),
+        pupils,
+        selected.device,
+    )?;
+    let data = data.ok_or_else(|| Failure::bug("no demonstrations to load"))?;
+    let validation = load(
+        pupils.iter().map(|pupil| pupil.validation.as_ref()),
+        pupils,
+        selected.device,
+    )?;
     let setting = Setting {
-        shape: shape(parameters, &demos),
+        shape: shape(parameters, &pupils[0].demos),
         data: &data,
-        streams: vec![Stream::new(parameters.seed, "train")],
+        streams: pupils
+            .iter()
+            .map(|pupil| Stream::new(pupil.cell.parameters.seed, "train"))
+            .collect(),
         batch: parameters.batch as usize,
         epochs: u64::from(parameters.epochs),
         descent: Descent {
@@ -79,16 +200,11 @@ pub(crate) fn execute(
     let plan = Plan {
         epochs: setting.epochs,
         steps: data.samples.div_ceil(setting.batch),
-        rates: vec![parameters.learning_rate],
-        schedule: match parameters.schedule {
-            train::Schedule::Constant => Schedule::Constant,
-            train::Schedule::Linear => Schedule::Linear {
-                last: parameters.final_share,
-            },
-            train::Schedule::Cosine => Schedule::Cosine {
-                last: parameters.final_share,
-            },
-        },
+        rates: pupils
+            .iter()
+            .map(|pupil| pupil.cell.parameters.learning_rate)
+            .collect(),
+        schedule: schedule(parameters),
         keep_every: u64::from(parameters.checkpoint_every),
         pace,
     };
@@ -97,21 +213,87 @@ pub(crate) fn execute(
         .map(|data| Validation::new(method.policies(), method.committee(), data))
         .transpose()
         .map_err(failure)?;
-    let (state, findings) = run(method.as_mut(), validation, &plan, context)?;
+    let alone: Vec<State> = pupils.iter().map(|pupil| pupil.state.clone()).collect();
+    let mut state = State::together(&alone)
+        .ok_or_else(|| Failure::bug("the checkpoints of these policies do not go together"))?;
+    if state.epochs > 0 {
+        method.recall(&state.memory).map_err(failure)?;
+    }
+    let mut company = Company::new(
+        pupils.iter().map(|pupil| pupil.cell.context).collect(),
+        state.epochs,
+    );
+    let findings = run(method.as_mut(), validation, &plan, &mut state, &mut company)?;
+    let members = pupils.len();
+    let of_each = state.apart(members).into_iter().zip(findings.apart(members));
+    Ok(pupils
+        .iter()
+        .zip(of_each.zip(company.into_failures()))
+        .map(|(pupil, ((state, findings), failure))| match failure {
+            Some(failure) => Err(failure),
+            None => outputs(pupil, &state, findings, method.as_ref()),
+        })
+        .collect())
+}
+
+/// The data sets of all policies, standardised each as it is to be; nothing where they have none.
+fn load<'d>(
+    sets: impl Iterator<Item = Option<&'d Demonstrations>>,
+    pupils: &[Pupil<'_>],
+    device: tch::Device,
+) -> Result<Option<Data>, Failure> {
+    let Some(sets) = sets.collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
+    let observations: Vec<Cow<'_, Matrix>> = sets
+        .iter()
+        .zip(pupils)
+        .map(|(set, pupil)| match &pupil.standardisation {
+            Some(standardisation) => Cow::Owned(standardised(&set.observation, standardisation)),
+            None => Cow::Borrowed(&set.observation),
+        })
+        .collect();
+    let observations: Vec<&Matrix> = observations.iter().map(AsRef::as_ref).collect();
+    let actions: Vec<&Matrix> = sets.iter().map(|set| &set.action).collect();
+    Data::new(&observations, &actions, device)
+        .map(Some)
+        .map_err(failure)
+}
+
+fn schedule(parameters: &TrainParameters) -> Schedule {
+    let last = parameters.final_share;
+    match parameters.schedule {
+        train::Schedule::Constant => Schedule::Constant,
+        train::Schedule::Linear => Schedule::Linear { last },
+        train::Schedule::Cosine => Schedule::Cosine { last },
+    }
+}
+
+/// What a cell gives: its own part of a training together.
+fn outputs(
+    pupil: &Pupil<'_>,
+    state: &State,
+    findings: Findings,
+    method: &dyn Method,
+) -> Result<Outputs, Failure> {
+    let Cell { parameters, .. } = pupil.cell;
+    let demos = &pupil.demos;
     let about = About {
         environment: demos.about.environment.clone(),
         time_feature: demos.about.time_feature,
         method: parameters.method.name().to_owned(),
         ..About::default()
     };
-    let policies = policies(&state, method.as_ref(), standardisation.as_ref(), &about)?;
     Ok(Outputs::new()
-        .table("policy", policies)
-        .table("history", history(&state, &findings, &plan)?)
+        .table(
+            "policy",
+            policies(state, method, pupil.standardisation.as_ref(), &about)?,
+        )
+        .table("history", history(state, &findings, parameters.learning_rate)?)
         .table(
             "trust",
             TableBuilder::new()
-                .u64("sample", demos.sample)
+                .u64("sample", demos.sample.clone())
                 .u64("drawn", state.memory.drawn.clone())
                 .u64("selected", state.memory.selected.clone())
                 .f64("trust", findings.trust)
@@ -120,8 +302,8 @@ pub(crate) fn execute(
         .table(
             "timing",
             TableBuilder::new()
-                .u32("epoch", epochs(&state))
-                .f64("seconds", state.journal.seconds)
+                .u32("epoch", epochs(state))
+                .f64("seconds", state.journal.seconds.clone())
                 .unit("s")
                 .build()?,
         ))
@@ -249,7 +431,7 @@ fn epochs(state: &State) -> Vec<u32> {
     (1..=state.epochs as u32).collect()
 }
 
-fn history(state: &State, findings: &Findings, plan: &Plan) -> Result<Table, TableError> {
+fn history(state: &State, findings: &Findings, learning_rate: f64) -> Result<Table, TableError> {
     let journal = &state.journal;
     let or_missing = |column: &[f64]| -> Vec<Option<f64>> {
         (0..state.epochs as usize)
@@ -268,7 +450,7 @@ fn history(state: &State, findings: &Findings, plan: &Plan) -> Result<Table, Tab
         .optional_f64("median", or_missing(&journal.median))
         .f64(
             "learning_rate",
-            journal.rate.iter().map(|share| share * plan.rates[0]).collect(),
+            journal.rate.iter().map(|share| share * learning_rate).collect(),
         )
         .f64("gradient_norm", journal.norm.clone())
         .optional_f64("sigma", journal.sigma.clone())

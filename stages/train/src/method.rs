@@ -80,7 +80,7 @@ pub(crate) struct Memory {
     /// How often each sample was drawn, and gave a gradient: policy after policy, `[K · N]`.
     pub(crate) drawn: Vec<u64>,
     pub(crate) selected: Vec<u64>,
-    /// Whatever else the method needs.
+    /// Whatever else the method needs: of each, equally many values of every policy, policy after policy.
     pub(crate) values: Vec<Vec<f64>>,
 }
 
@@ -91,6 +91,19 @@ pub(crate) struct Findings {
     pub(crate) trust: Vec<f64>,
     /// τ̂ of each policy; empty where there is none.
     pub(crate) tau: Vec<f64>,
+}
+
+impl Findings {
+    /// Those of each of K policies.
+    pub(crate) fn apart(&self, members: usize) -> Vec<Self> {
+        let samples = self.trust.len() / members;
+        (0..members)
+            .map(|member| Self {
+                trust: self.trust[member * samples..][..samples].to_vec(),
+                tau: self.tau.get(member).copied().into_iter().collect(),
+            })
+            .collect()
+    }
 }
 
 /// How often each sample gave a gradient when it was drawn; 0 where it never was.

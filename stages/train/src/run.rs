@@ -8,7 +8,7 @@ use tch::Tensor;
 
 use crate::checkpoint::{NAME, decode, encode};
 use crate::method::{Findings, Method, Notes, Trace};
-use crate::state::State;
+use crate::state::{Journal, State};
 use crate::validation::Validation;
 
 /// How long to train and what to keep.
@@ -26,51 +26,115 @@ pub(crate) struct Plan {
     pub(crate) pace: Duration,
 }
 
-/// Trains from wherever an earlier attempt left off, to the end.
+/// Policies that learn together: what each may know of its surroundings, and why it had to stop, where it had to.
+pub(crate) struct Company<'a> {
+    contexts: Vec<&'a Context<'a>>,
+    failures: Vec<Option<Failure>>,
+    /// The number of epochs after which each left a checkpoint, which is of finite numbers.
+    safe: Option<u64>,
+}
+
+impl<'a> Company<'a> {
+    /// At the start, after that many epochs.
+    pub(crate) fn new(contexts: Vec<&'a Context<'a>>, epochs: u64) -> Self {
+        Self {
+            failures: vec![None; contexts.len()],
+            contexts,
+            safe: (epochs > 0).then_some(epochs),
+        }
+    }
+
+    /// Why each policy had to stop.
+    pub(crate) fn into_failures(self) -> Vec<Option<Failure>> {
+        self.failures
+    }
+
+    /// K.
+    fn members(&self) -> usize {
+        self.contexts.len()
+    }
+
+    /// The surroundings that all share: the clock, and whether to stop.
+    fn surroundings(&self) -> &Context<'a> {
+        self.contexts[0]
+    }
+
+    /// Those that still learn.
+    fn learning(&self) -> impl Iterator<Item = (usize, &Context<'a>)> {
+        let each = self.contexts.iter().zip(&self.failures).enumerate();
+        each.filter(|(_, (_, failure))| failure.is_none())
+            .map(|(member, (context, _))| (member, *context))
+    }
+
+    /// Goes on without those that stopped; where nobody is left, for the reason of the first.
+    fn go_on(&self) -> Result<(), Failure> {
+        match (self.learning().next(), self.failures.iter().flatten().next()) {
+            (None, Some(failure)) => Err(failure.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    fn leave_checkpoints(&mut self, state: &State) -> Result<(), Failure> {
+        let alone = state.apart(self.members());
+        for (member, context) in self.learning() {
+            context.write_checkpoint(NAME, &encode(&alone[member]))?;
+        }
+        self.safe = Some(state.epochs);
+        Ok(())
+    }
+}
+
+/// Trains from the state, which the method has recalled, to the end. A policy whose loss is not finite stops, and is a failure
+/// of the company's; the others go on.
 pub(crate) fn run(
     method: &mut dyn Method,
     mut validation: Option<Validation<'_>>,
     plan: &Plan,
-    context: &Context<'_>,
-) -> Result<(State, Findings), Failure> {
-    let mut state = resume(method, plan, context)?;
-    let before = state.journal.seconds.last().copied().unwrap_or(0.0);
-    let mut saved = context.elapsed();
-    let mut safe = (state.epochs > 0).then_some(state.epochs);
+    state: &mut State,
+    company: &mut Company<'_>,
+) -> Result<Findings, Failure> {
+    let members = company.members();
+    let before = match state.journal.seconds.len() {
+        0 => vec![0.0; members],
+        count => state.journal.seconds[count - members..].to_vec(),
+    };
+    let elapsed = |company: &Company<'_>| company.surroundings().elapsed();
+    let began = elapsed(company);
+    let mut saved = began;
     while state.epochs < plan.epochs {
-        let rate = train_epoch(method, plan, &mut state, safe, context)?;
-        journalise(&method.notes().map_err(failure)?, plan.rates.len(), &mut state);
+        let rate = train_epoch(method, plan, state, company)?;
+        company.go_on()?;
+        journalise(&method.notes().map_err(failure)?, plan.rates.len(), state);
         if let Some(validation) = &mut validation {
             let losses = validation.measure(method.policies()).map_err(failure)?;
             state.journal.validation.extend(losses);
         }
         state.epochs += 1;
         state.journal.rate.push(rate);
+        let seconds = elapsed(company).as_secs_f64();
         state
             .journal
             .seconds
-            .push(before + context.elapsed().as_secs_f64());
+            .extend(before.iter().map(|before| before + seconds));
         let due = plan.keep_every > 0 && state.epochs.is_multiple_of(plan.keep_every);
         if due || state.epochs == plan.epochs {
             let networks = method.policies().save().map_err(failure)?;
             state.kept.push((state.epochs, networks));
         }
-        if state.epochs < plan.epochs && context.elapsed() >= saved + plan.pace {
+        if state.epochs < plan.epochs && elapsed(company) >= saved + plan.pace {
             state.memory = method.memory().map_err(failure)?;
-            context.write_checkpoint(NAME, &encode(&state))?;
-            saved = context.elapsed();
-            safe = Some(state.epochs);
+            company.leave_checkpoints(state)?;
+            saved = elapsed(company);
         }
     }
     state.memory = method.memory().map_err(failure)?;
     let afterwards = method.steps_afterwards();
     for step in 0..afterwards {
-        context.check_cancelled()?;
+        company.surroundings().check_cancelled()?;
         let (_, rates) = plan.rates_at(step, afterwards);
         method.step_afterwards(step, &rates).map_err(failure)?;
     }
-    let findings = method.findings().map_err(failure)?;
-    Ok((state, findings))
+    method.findings().map_err(failure)
 }
 
 impl Plan {
@@ -86,8 +150,7 @@ fn train_epoch(
     method: &mut dyn Method,
     plan: &Plan,
     state: &mut State,
-    safe: Option<u64>,
-    context: &Context<'_>,
+    company: &mut Company<'_>,
 ) -> Result<f64, Failure> {
     let span = method.span(state.epochs, plan.epochs);
     let in_span = (span.end - span.start) * plan.steps as u64;
@@ -96,20 +159,28 @@ fn train_epoch(
     let mut share = 1.0;
     method.begin_epoch(state.epochs).map_err(failure)?;
     for within in 0..plan.steps {
-        context.check_cancelled()?;
+        company.surroundings().check_cancelled()?;
         let step = state.epochs * plan.steps as u64 + within as u64;
         let (at_step, rates) = plan.rates_at(step - span.start * plan.steps as u64, in_span);
         share = at_step;
         traces.push(method.step(within, step, &rates).map_err(failure)?);
-        context.progress(progress(step + 1, total, state));
+        for (member, context) in company.learning() {
+            context.progress(progress(
+                step + 1,
+                total,
+                &state.journal,
+                member,
+                plan.rates.len(),
+            ));
+        }
     }
-    read_traces(&traces, state, safe)?;
+    read_traces(&traces, state, company)?;
     Ok(share)
 }
 
-/// The means of an epoch's traces go into the journal; a number that is not finite ends the training. `safe` is the number of
-/// epochs after which a checkpoint was left: it is of finite numbers, and stays.
-fn read_traces(traces: &[Trace], state: &mut State, safe: Option<u64>) -> Result<(), Failure> {
+/// The means of an epoch's traces go into the journal; a number that is not finite stops its policy, whose checkpoint
+/// stays.
+fn read_traces(traces: &[Trace], state: &mut State, company: &mut Company<'_>) -> Result<(), Failure> {
     let read = |pick: &dyn Fn(&Trace) -> Option<&Tensor>| -> Result<Vec<Vec<f64>>, NnError> {
         let Some(rows) = traces.iter().map(pick).collect::<Option<Vec<_>>>() else {
             return Ok(Vec::new());
@@ -121,23 +192,36 @@ fn read_traces(traces: &[Trace], state: &mut State, safe: Option<u64>) -> Result
     let loss = read(&|trace| Some(&trace.loss)).map_err(failure)?;
     let norm = read(&|trace| Some(&trace.norm)).map_err(failure)?;
     let median = read(&|trace| trace.median.as_ref()).map_err(failure)?;
-    for (batch, values) in loss.iter().zip(&norm).enumerate() {
-        for (what, values) in [("loss", values.0), ("gradient's norm", values.1)] {
-            if let Some(value) = values.iter().find(|value| !value.is_finite()) {
-                return Err(Failure::stage(format!(
-                    "the {what} of batch {} of {} in epoch {} is {value}",
-                    batch + 1,
-                    traces.len(),
-                    state.epochs + 1
-                ))
-                .help(format!(
-                    "lower `learning_rate`, clip with `gradient_clip`, or `standardize`; look for extreme values among \
-                     the demonstrations{}",
-                    safe.map_or_else(String::new, |epochs| format!(
-                        "; the checkpoint after epoch {epochs} stays"
-                    ))
-                )));
-            }
+    let safe = company.safe;
+    let diverged = |member: usize| {
+        let mut numbers = loss
+            .iter()
+            .zip(&norm)
+            .enumerate()
+            .flat_map(|(batch, (loss, norm))| {
+                [("loss", loss[member]), ("gradient's norm", norm[member])]
+                    .map(|(what, value)| (batch, what, value))
+            });
+        let (batch, what, value) = numbers.find(|(_, _, value)| !value.is_finite())?;
+        let stays = safe.map_or_else(String::new, |epochs| {
+            format!("; the checkpoint after epoch {epochs} stays")
+        });
+        Some(
+            Failure::stage(format!(
+                "the {what} of batch {} of {} in epoch {} is {value}",
+                batch + 1,
+                traces.len(),
+                state.epochs + 1
+            ))
+            .help(format!(
+                "lower `learning_rate`, clip with `gradient_clip`, or `standardize`; look for extreme values among the \
+                 demonstrations{stays}"
+            )),
+        )
+    };
+    for (member, failure) in company.failures.iter_mut().enumerate() {
+        if failure.is_none() {
+            *failure = diverged(member);
         }
     }
     state.journal.loss.extend(means(&loss));
@@ -163,11 +247,14 @@ fn means(rows: &[Vec<f64>]) -> Vec<f64> {
         .collect()
 }
 
-fn progress(done: u64, total: u64, state: &State) -> Progress {
-    let last = |column: &[f64]| column.last().copied();
+fn progress(done: u64, total: u64, journal: &Journal, member: usize, members: usize) -> Progress {
+    let last = |column: &[f64]| {
+        let start = column.len().checked_sub(members)?;
+        column.get(start + member).copied()
+    };
     let metrics = [
-        ("loss", last(&state.journal.loss)),
-        ("validation_loss", last(&state.journal.validation)),
+        ("loss", last(&journal.loss)),
+        ("validation_loss", last(&journal.validation)),
     ];
     Progress {
         done,
@@ -180,24 +267,21 @@ fn progress(done: u64, total: u64, state: &State) -> Progress {
     }
 }
 
-/// What an earlier attempt left, brought into the method; the beginning where it left nothing of use.
-fn resume(method: &mut dyn Method, plan: &Plan, context: &Context<'_>) -> Result<State, Failure> {
+/// What an earlier attempt at a cell left of its policy; the beginning where it left nothing of use.
+pub(crate) fn left_by_earlier_attempt(epochs: u64, context: &Context<'_>) -> Result<State, Failure> {
     let Some(bytes) = context.read_checkpoint(NAME)? else {
         return Ok(State::default());
     };
-    let members = plan.rates.len();
     let fits = |state: &State| {
-        usize::try_from(state.epochs).is_ok_and(|epochs| state.journal.fits(epochs, members))
-            && state.epochs < plan.epochs
+        usize::try_from(state.epochs).is_ok_and(|done| state.journal.fits(done, 1)) && state.epochs < epochs
     };
     let Some(state) = decode(&bytes).filter(fits) else {
         context.warn("the checkpoint of an earlier attempt is damaged or of another version: starting from the beginning");
         return Ok(State::default());
     };
-    method.recall(&state.memory).map_err(failure)?;
     context.info(format!(
-        "continuing an earlier attempt after {} of {} epochs",
-        state.epochs, plan.epochs
+        "continuing an earlier attempt after {} of {epochs} epochs",
+        state.epochs
     ));
     Ok(state)
 }

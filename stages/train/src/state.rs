@@ -1,3 +1,4 @@
+use crate::learner::LearnerState;
 use crate::method::Memory;
 
 /// A training after a number of epochs: all that it takes to continue to the same result.
@@ -28,7 +29,7 @@ pub(crate) struct Journal {
     pub(crate) effective: Vec<Option<f64>>,
     /// Share of the initial learning rates at the last step, `[E]`.
     pub(crate) rate: Vec<f64>,
-    /// Wall-clock seconds since the start, `[E]`; those between an interruption and the attempt after it are left out.
+    /// Wall-clock seconds since the start, `[E · K]`; those between an interruption and the attempt after it are left out.
     pub(crate) seconds: Vec<f64>,
 }
 
@@ -44,6 +45,156 @@ impl Journal {
             && self.sigma.len() == each
             && self.effective.len() == each
             && self.rate.len() == epochs
-            && self.seconds.len() == epochs
+            && self.seconds.len() == each
     }
+}
+
+impl State {
+    /// The training of each of K policies alone, of which this is the training together.
+    pub(crate) fn apart(&self, members: usize) -> Vec<Self> {
+        (0..members)
+            .map(|member| Self {
+                epochs: self.epochs,
+                journal: self.journal.of(member, members),
+                memory: self.memory.of(member, members),
+                kept: self
+                    .kept
+                    .iter()
+                    .map(|(epoch, networks)| (*epoch, part(networks, member, members)))
+                    .collect(),
+            })
+            .collect()
+    }
+
+    /// The training together of policies that were trained alone, after equally many epochs in the same way: the inverse
+    /// of [`State::apart`]. Nothing where they do not go together.
+    pub(crate) fn together(alone: &[Self]) -> Option<Self> {
+        let (first, rest) = alone.split_first()?;
+        let fits = |other: &Self| {
+            let kept = |state: &Self| -> Vec<u64> { state.kept.iter().map(|(epoch, _)| *epoch).collect() };
+            let steps = |state: &Self| -> Vec<u64> {
+                state
+                    .memory
+                    .learners
+                    .iter()
+                    .map(|learner| learner.steps)
+                    .collect()
+            };
+            other.epochs == first.epochs
+                && kept(other) == kept(first)
+                && steps(other) == steps(first)
+                && other.memory.values.len() == first.memory.values.len()
+        };
+        if !rest.iter().all(fits) {
+            return None;
+        }
+        Some(Self {
+            epochs: first.epochs,
+            journal: Journal::together(&alone.iter().map(|state| &state.journal).collect::<Vec<_>>()),
+            memory: Memory::together(&alone.iter().map(|state| &state.memory).collect::<Vec<_>>()),
+            kept: (0..first.kept.len())
+                .map(|index| (first.kept[index].0, chained(alone, |state| &state.kept[index].1)))
+                .collect(),
+        })
+    }
+}
+
+impl Journal {
+    fn of(&self, member: usize, members: usize) -> Self {
+        Self {
+            loss: every(&self.loss, member, members),
+            norm: every(&self.norm, member, members),
+            median: every(&self.median, member, members),
+            validation: every(&self.validation, member, members),
+            sigma: every(&self.sigma, member, members),
+            effective: every(&self.effective, member, members),
+            rate: self.rate.clone(),
+            seconds: every(&self.seconds, member, members),
+        }
+    }
+
+    fn together(alone: &[&Self]) -> Self {
+        Self {
+            loss: in_turn(alone, |journal| &journal.loss),
+            norm: in_turn(alone, |journal| &journal.norm),
+            median: in_turn(alone, |journal| &journal.median),
+            validation: in_turn(alone, |journal| &journal.validation),
+            sigma: in_turn(alone, |journal| &journal.sigma),
+            effective: in_turn(alone, |journal| &journal.effective),
+            rate: alone
+                .first()
+                .map(|journal| journal.rate.clone())
+                .unwrap_or_default(),
+            seconds: in_turn(alone, |journal| &journal.seconds),
+        }
+    }
+}
+
+impl Memory {
+    fn of(&self, member: usize, members: usize) -> Self {
+        Self {
+            learners: self
+                .learners
+                .iter()
+                .map(|learner| LearnerState {
+                    networks: part(&learner.networks, member, members),
+                    mean: part(&learner.mean, member, members),
+                    square: part(&learner.square, member, members),
+                    steps: learner.steps,
+                })
+                .collect(),
+            drawn: part(&self.drawn, member, members),
+            selected: part(&self.selected, member, members),
+            values: self
+                .values
+                .iter()
+                .map(|values| part(values, member, members))
+                .collect(),
+        }
+    }
+
+    fn together(alone: &[&Self]) -> Self {
+        let learner = |index: usize| LearnerState {
+            networks: chained(alone, |memory| &memory.learners[index].networks),
+            mean: chained(alone, |memory| &memory.learners[index].mean),
+            square: chained(alone, |memory| &memory.learners[index].square),
+            steps: alone[0].learners[index].steps,
+        };
+        let (learners, values) = alone
+            .first()
+            .map_or((0, 0), |memory| (memory.learners.len(), memory.values.len()));
+        Self {
+            learners: (0..learners).map(learner).collect(),
+            drawn: chained(alone, |memory| &memory.drawn),
+            selected: chained(alone, |memory| &memory.selected),
+            values: (0..values)
+                .map(|index| chained(alone, |memory| &memory.values[index]))
+                .collect(),
+        }
+    }
+}
+
+/// The part of a policy among values that stand policy after policy, equally many of each.
+fn part<T: Copy>(values: &[T], member: usize, members: usize) -> Vec<T> {
+    let each = values.len() / members;
+    values[member * each..][..each].to_vec()
+}
+
+/// The inverse of [`part`].
+fn chained<S, T: Copy>(alone: &[S], values: impl Fn(&S) -> &Vec<T>) -> Vec<T> {
+    alone.iter().flat_map(|one| values(one).iter().copied()).collect()
+}
+
+/// The values of a policy in a column that holds policies within epochs.
+fn every<T: Copy>(column: &[T], member: usize, members: usize) -> Vec<T> {
+    column.iter().skip(member).step_by(members).copied().collect()
+}
+
+/// The inverse of [`every`].
+fn in_turn<T: Copy>(alone: &[&Journal], column: impl Fn(&Journal) -> &Vec<T>) -> Vec<T> {
+    let epochs = alone.first().map_or(0, |journal| column(journal).len());
+    (0..epochs)
+        .flat_map(|epoch| alone.iter().map(move |journal| (epoch, *journal)))
+        .filter_map(|(epoch, journal)| column(journal).get(epoch).copied())
+        .collect()
 }

@@ -20,5 +20,10 @@ fn main() -> ExitCode {
         erase(provenir_plot::PlotExecution),
         erase(provenir_render::RenderExecution),
     ];
-    serve(&executions, BUILD, platform::describe())
+    serve(
+        &executions,
+        BUILD,
+        platform::is_accelerated(),
+        platform::describe(),
+    )
 }

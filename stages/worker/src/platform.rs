@@ -26,6 +26,11 @@ pub(crate) fn describe() -> BTreeMap<String, String> {
     platform
 }
 
+/// Whether computations go to an accelerator where cells leave that open.
+pub(crate) fn is_accelerated() -> bool {
+    device::select(Choice::Auto).is_ok_and(|selected| selected.device.is_cuda())
+}
+
 /// Model and the instruction sets that decide which variants numeric libraries take.
 fn processor() -> String {
     let described = fs_err::read_to_string("/proc/cpuinfo").unwrap_or_default();

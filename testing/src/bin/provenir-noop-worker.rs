@@ -8,6 +8,7 @@ fn main() -> ExitCode {
     provenir_execution::serve(
         &provenir_testing::executions(),
         provenir_build_id::BUILD,
+        false,
         platform,
     )
 }

@@ -11,7 +11,7 @@ impl TrainParameters {
     }
 
     /// Whether the settings of `rbc` matter.
-    fn uses_rbc(&self) -> bool {
+    pub(super) fn uses_rbc(&self) -> bool {
         self.method == Method::Rbc || self.method == Method::Filter && self.filter.by == FilterBy::Rbc
     }
 

@@ -180,23 +180,17 @@ impl Method for Filter<'_> {
             };
         };
         let mut memory = self.policies.memory()?;
-        memory.values = kept
-            .iter()
-            .map(|kept| kept.iter().map(|sample| *sample as f64).collect())
-            .collect();
+        // Equally many of each data set: see `best`.
+        memory.values = vec![kept.iter().flatten().map(|sample| *sample as f64).collect()];
         Ok(memory)
     }
 
     fn recall(&mut self, memory: &Memory) -> Result<(), NnError> {
-        if !memory.values.is_empty() {
-            expect_length(
-                "data sets of kept samples",
-                self.data.members,
-                memory.values.len(),
-            )?;
-            let kept: Vec<Vec<usize>> = memory
-                .values
-                .iter()
+        if let Some(values) = memory.values.first() {
+            let each = values.len() / self.data.members;
+            expect_length("kept samples", (each * self.data.members).max(1), values.len())?;
+            let kept: Vec<Vec<usize>> = values
+                .chunks(each)
                 .map(|kept| kept.iter().map(|sample| *sample as usize).collect())
                 .collect();
             for kept in &kept {

@@ -30,7 +30,7 @@ fn a_training_that_is_stopped_anywhere_continues_to_the_same_bytes() {
         let mut attempts = 0;
         let outputs = loop {
             let listener = Listener {
-                stop_after: (attempts < 3).then_some(4 * attempts * 2 + 2),
+                stop_after: Mutex::new((attempts < 3).then_some(4 * attempts * 2 + 2)),
                 ..Listener::default()
             };
             match attempt(&parameters, &demos, &partial, &listener) {

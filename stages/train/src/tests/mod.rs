@@ -3,6 +3,7 @@
 mod company;
 mod continuation;
 mod golden;
+mod group;
 mod learning;
 mod refusals;
 mod steps;
@@ -12,14 +13,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use provenir_api::protocol::{Level, Progress};
-use provenir_execution::{Context, Failure, Inputs, Outputs, Reporter};
+use provenir_execution::{Cell, Context, Failure, Inputs, Outputs, Reporter};
 use provenir_kinds::train::TrainParameters;
 use provenir_policy::PolicySet;
 use provenir_random::Stream;
 use provenir_table::Matrix;
 use provenir_table::demonstrations::{About, Demonstrations};
 
-use crate::execution::execute;
+use crate::execution::train_all;
 
 /// Parameters as a manifest gives them.
 macro_rules! parameters {
@@ -33,13 +34,18 @@ use parameters;
 #[derive(Default)]
 struct Listener {
     said: Mutex<Vec<(Level, String)>>,
-    stop_after: Option<u64>,
+    stop_after: Mutex<Option<u64>>,
     cancelled: AtomicBool,
 }
 
 impl Reporter for Listener {
     fn progress(&self, progress: Progress) {
-        if self.stop_after.is_some_and(|steps| progress.done >= steps) {
+        if self
+            .stop_after
+            .lock()
+            .unwrap()
+            .is_some_and(|steps| progress.done >= steps)
+        {
             self.cancelled.store(true, Ordering::Relaxed);
         }
     }
@@ -101,6 +107,21 @@ fn with_outliers(mut demos: Demonstrations, count: usize) -> Demonstrations {
 
 fn inputs(demos: &Demonstrations) -> Inputs {
     Inputs::new().with_table("demos", demos.clone().into_table().unwrap())
+}
+
+/// One cell, with a checkpoint after that much time.
+fn execute(
+    parameters: &TrainParameters,
+    inputs: &Inputs,
+    context: &Context<'_>,
+    pace: Duration,
+) -> Result<Outputs, Failure> {
+    let cell = Cell {
+        parameters,
+        inputs,
+        context,
+    };
+    train_all(&[cell], pace).remove(0)
 }
 
 fn train_with(

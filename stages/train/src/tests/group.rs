@@ -1,0 +1,197 @@
+//! Cells that are executed together.
+
+use camino::Utf8Path;
+
+use super::company::every_method;
+use super::*;
+
+/// A cell and where it keeps its checkpoints.
+struct Member {
+    parameters: TrainParameters,
+    inputs: Inputs,
+    folder: tempfile::TempDir,
+    listener: Listener,
+}
+
+impl Member {
+    fn new(parameters: &TrainParameters, seed: u64, rows: usize) -> Self {
+        let demos = with_outliers(demonstrations(rows, seed), rows / 10);
+        let validation = demonstrations(40, 100 + seed).into_table().unwrap();
+        Self {
+            parameters: TrainParameters {
+                seed,
+                learning_rate: 1e-3 * (1 + seed) as f64,
+                ..parameters.clone()
+            },
+            inputs: inputs(&demos).with_table("validation", validation),
+            folder: tempfile::tempdir().unwrap(),
+            listener: Listener::default(),
+        }
+    }
+
+    fn context(&self) -> Context<'_> {
+        let partial = Utf8Path::from_path(self.folder.path()).unwrap();
+        Context::new(&self.listener, &self.listener.cancelled, partial)
+    }
+}
+
+fn together(members: &[&Member]) -> Vec<Result<Outputs, Failure>> {
+    let contexts: Vec<Context<'_>> = members.iter().map(|member| member.context()).collect();
+    let cells: Vec<Cell<'_, TrainParameters>> = members
+        .iter()
+        .zip(&contexts)
+        .map(|(member, context)| Cell {
+            parameters: &member.parameters,
+            inputs: &member.inputs,
+            context,
+        })
+        .collect();
+    train_all(&cells, Duration::ZERO)
+}
+
+/// Digests of all that is repeatable.
+fn contents(outputs: &Outputs) -> Vec<provenir_api::Digest> {
+    ["policy", "history", "trust"]
+        .map(|port| outputs.get_table(port).unwrap().content())
+        .to_vec()
+}
+
+#[test]
+fn a_cell_gives_the_same_alone_among_others_and_in_another_order() {
+    for (name, parameters) in every_method() {
+        let member = |seed: u64| Member::new(&parameters, seed, 120);
+        let alone: Vec<_> = (0..7)
+            .map(|seed| contents(together(&[&member(seed)])[0].as_ref().unwrap()))
+            .collect();
+        for order in [vec![0, 1], vec![6, 5, 4, 3, 2, 1, 0], vec![3, 0, 5]] {
+            let members: Vec<Member> = order.iter().map(|seed| member(*seed)).collect();
+            let results = together(&members.iter().collect::<Vec<_>>());
+            for (seed, result) in order.iter().zip(&results) {
+                assert_eq!(
+                    contents(result.as_ref().unwrap()),
+                    alone[*seed as usize],
+                    "{name}: {seed} among {order:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn cells_with_other_numbers_of_samples_do_not_hinder_each_other() {
+    let parameters = parameters!({ "method": "bc", "hidden": [12], "epochs": 3, "batch": 32 });
+    let rows = [100, 50, 100, 70];
+    let member = |place: usize| Member::new(&parameters, place as u64, rows[place]);
+    let members: Vec<Member> = (0..4).map(member).collect();
+    let results = together(&members.iter().collect::<Vec<_>>());
+    for (place, result) in results.iter().enumerate() {
+        let alone = together(&[&member(place)]);
+        assert_eq!(
+            contents(result.as_ref().unwrap()),
+            contents(alone[0].as_ref().unwrap()),
+            "{place}"
+        );
+    }
+}
+
+#[test]
+fn a_cell_goes_on_among_others_where_it_stopped_alone_and_alone_where_it_stopped_among_others() {
+    for (name, parameters) in every_method() {
+        let member = |seed: u64| Member::new(&parameters, seed, 120);
+        let undisturbed: Vec<_> = (0..3)
+            .map(|seed| contents(together(&[&member(seed)])[0].as_ref().unwrap()))
+            .collect();
+        let members: Vec<Member> = (0..3).map(member).collect();
+        let stop = |stopped: &[&Member], steps: u64| {
+            *stopped[0].listener.stop_after.lock().unwrap() = Some(steps);
+            // The request to stop is everybody's: here it is the first one's.
+            let contexts: Vec<Context<'_>> = stopped
+                .iter()
+                .map(|member| {
+                    let partial = Utf8Path::from_path(member.folder.path()).unwrap();
+                    Context::new(&member.listener, &stopped[0].listener.cancelled, partial)
+                })
+                .collect();
+            let cells: Vec<Cell<'_, TrainParameters>> = stopped
+                .iter()
+                .zip(&contexts)
+                .map(|(member, context)| Cell {
+                    parameters: &member.parameters,
+                    inputs: &member.inputs,
+                    context,
+                })
+                .collect();
+            for result in train_all(&cells, Duration::ZERO) {
+                // Reports are rationed by time: it may have come to its end before it heard of it.
+                if let Err(failure) = result {
+                    assert_eq!(failure.to_string(), "cancelled", "{name}");
+                }
+            }
+            *stopped[0].listener.stop_after.lock().unwrap() = None;
+            stopped[0].listener.cancelled.store(false, Ordering::Relaxed);
+        };
+        stop(&[&members[0], &members[1]], 12);
+        stop(&[&members[2]], 22);
+        let results = together(&[&members[2], &members[0], &members[1]]);
+        for (seed, result) in [2_usize, 0, 1].into_iter().zip(&results) {
+            assert_eq!(
+                contents(result.as_ref().unwrap()),
+                undisturbed[seed],
+                "{name}: {seed}"
+            );
+        }
+        stop(&[&members[0], &members[1]], 22);
+        for seed in [1_usize, 0] {
+            let result = together(&[&members[seed]]);
+            assert_eq!(
+                contents(result[0].as_ref().unwrap()),
+                undisturbed[seed],
+                "{name}: {seed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_loss_that_is_not_finite_stops_its_own_cell_and_no_other() {
+    let parameters = parameters!({
+        "method": "bc", "hidden": [12], "epochs": 6, "batch": 32, "gradient_clip": 0.0,
+    });
+    let member = |seed: u64| Member::new(&parameters, seed, 100);
+    let mut members: Vec<Member> = (0..3).map(member).collect();
+    // Finite in single precision, and its square is not.
+    let mut demos = demonstrations(100, 1);
+    demos.action.row_mut(50)[0] = 1e30;
+    members[1].inputs =
+        inputs(&demos).with_table("validation", demonstrations(40, 101).into_table().unwrap());
+    let results = together(&members.iter().collect::<Vec<_>>());
+    let failure = results[1].as_ref().unwrap_err();
+    assert!(failure.to_string().contains("in epoch 1 is inf"), "{failure}");
+    for seed in [0, 2] {
+        let alone = together(&[&member(seed)]);
+        assert_eq!(
+            contents(results[seed as usize].as_ref().unwrap()),
+            contents(alone[0].as_ref().unwrap()),
+            "{seed}"
+        );
+    }
+}
+
+#[test]
+fn a_cell_that_cannot_begin_leaves_the_others_alone() {
+    // No action of the second lies within the bound.
+    let parameters = parameters!({
+        "method": "range-filter", "hidden": [12], "epochs": 2, "batch": 32, "range_filter": { "bound": 0.95 },
+    });
+    let mut members: Vec<Member> = (0..3).map(|seed| Member::new(&parameters, seed, 100)).collect();
+    let mut demos = demonstrations(100, 1);
+    for row in 0..100 {
+        demos.action.row_mut(row)[0] = 0.99;
+    }
+    members[1].inputs =
+        inputs(&demos).with_table("validation", demonstrations(40, 101).into_table().unwrap());
+    let results = together(&members.iter().collect::<Vec<_>>());
+    assert!(results[0].is_ok() && results[2].is_ok());
+    let failure = results[1].as_ref().unwrap_err();
+    assert!(failure.to_string().contains("no action lies within"), "{failure}");
+}
