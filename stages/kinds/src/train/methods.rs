@@ -51,8 +51,9 @@ pub struct Rbc {
     /// Samples drawn and divided into blocks at each step; 0 takes the whole data set, as Algorithm 1 does.
     pub chunk: u32,
     /// Share of the blocks, around the median one, that give the gradient. Where it is not given it is as wide as the
-    /// assumption allows: a share (1 − `assumed_epsilon`)^`block` of the blocks is clean, the upper end of the window is
-    /// put there, hence 2 (1 − `assumed_epsilon`)^`block` − 1, and the median block alone where that is not positive.
+    /// assumption allows. A share c = (1 − `assumed_epsilon`)^`block` of the blocks is clean. Under `direct` the others lie
+    /// above these, and the upper end of the window is put at c, hence 2c − 1, and the median block alone where that is not
+    /// positive. Under `min-max` they lie at both ends, since what an outlier adds to a difference has either sign, hence c.
     #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 1.0))]
     pub window: Option<f64>,
     /// How many further steps the challenger of `min-max` takes against the finished policy before τ̂ is measured: the median
@@ -79,7 +80,10 @@ impl Rbc {
         self.window.unwrap_or_else(|| {
             // A product, not a power: the C library has no say in it.
             let clean = (0..self.block_size()).fold(1.0, |clean, _| clean * (1.0 - self.assumed_epsilon));
-            (2.0 * clean - 1.0).max(0.0)
+            match self.objective {
+                Objective::MinMax => clean,
+                Objective::Direct => (2.0 * clean - 1.0).max(0.0),
+            }
         })
     }
 }
@@ -124,7 +128,9 @@ pub struct NoisyBc {
     /// in each. The first weighs all samples the same.
     #[schemars(range(min = 1, max = 1000))]
     pub rounds: u32,
-    /// What the deviation does not fall below.
+    /// What the deviation does not fall below. It says what still counts as clean: a sample that the round before fitted
+    /// worse than by a few of these loses its weight, whether it is an outlier or not yet learnt, and the rounds after
+    /// cannot win it back. Well above the error of a network that is still learning, well below an outlier's.
     #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 100.0))]
     pub sigma_floor: f64,
 }
@@ -135,7 +141,7 @@ impl Default for NoisyBc {
             form: NoisyForm::Paper,
             members: 5,
             rounds: 5,
-            sigma_floor: 0.02,
+            sigma_floor: 0.3,
         }
     }
 }
