@@ -151,7 +151,7 @@ def main():
     parser.add_argument("--gradient-clip", type=float, default=0.1)
     parser.add_argument("--block", type=int, default=1)
     parser.add_argument("--chunk", type=int, default=960)
-    parser.add_argument("--window", type=float, default=0.8)
+    parser.add_argument("--window", type=float, default=0.6)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--members", type=int, default=5)
     parser.add_argument("--sigma-floor", type=float, default=0.3)

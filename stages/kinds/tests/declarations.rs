@@ -398,17 +398,14 @@ fn methods_are_written_as_they_are_named() {
 
 #[test]
 fn block_and_window_follow_from_the_assumed_share_of_outliers() {
-    use provenir_kinds::train::Objective;
-
-    let settings = |objective: Objective, assumed_epsilon: f64| {
+    let settings = |assumed_epsilon: f64| {
         let rbc = provenir_kinds::train::Rbc {
-            objective,
             assumed_epsilon,
             ..Default::default()
         };
         (rbc.block_size(), rbc.window_share())
     };
-    // ⌊1/(3ε)⌋ between 1 and 6, and (1 − ε)^b, or 2 (1 − ε)^b − 1 where outliers lie at one end.
+    // ⌊1/(3ε)⌋ between 1 and 6, and 2 (1 − ε)^b − 1.
     for (assumed, block, clean) in [
         (0.0, 6, 1.0),
         (0.05, 6, 0.735_091_890_625),
@@ -418,11 +415,12 @@ fn block_and_window_follow_from_the_assumed_share_of_outliers() {
         (1.0 / 6.0, 2, 25.0 / 36.0),
         (0.4, 1, 0.6),
     ] {
-        for (objective, expected) in [(Objective::MinMax, clean), (Objective::Direct, 2.0 * clean - 1.0)] {
-            let (found, window) = settings(objective, assumed);
-            assert_eq!(found, block, "{assumed}");
-            assert!((window - expected).abs() < 1e-12, "{assumed}: {window}");
-        }
+        let (found, window) = settings(assumed);
+        assert_eq!(found, block, "{assumed}");
+        assert!(
+            (window - (2.0 * clean - 1.0)).abs() < 1e-12,
+            "{assumed}: {window}"
+        );
     }
     let given = provenir_kinds::train::Rbc {
         block: Some(6),
@@ -432,7 +430,6 @@ fn block_and_window_follow_from_the_assumed_share_of_outliers() {
     assert_eq!(given.block_size(), 6);
     assert!((given.window_share() - 0.25).abs() < 1e-12);
     let dirty = provenir_kinds::train::Rbc {
-        objective: Objective::Direct,
         block: Some(6),
         ..Default::default()
     };

@@ -51,9 +51,8 @@ pub struct Rbc {
     /// Samples drawn and divided into blocks at each step; 0 takes the whole data set, as Algorithm 1 does.
     pub chunk: u32,
     /// Share of the blocks, around the median one, that give the gradient. Where it is not given it is as wide as the
-    /// assumption allows. A share c = (1 − `assumed_epsilon`)^`block` of the blocks is clean. Under `direct` the others lie
-    /// above these, and the upper end of the window is put at c, hence 2c − 1, and the median block alone where that is not
-    /// positive. Under `min-max` they lie at both ends, since what an outlier adds to a difference has either sign, hence c.
+    /// assumption allows: a share (1 − `assumed_epsilon`)^`block` of the blocks is clean, the upper end of the window is
+    /// put there, hence 2 (1 − `assumed_epsilon`)^`block` − 1, and the median block alone where that is not positive.
     #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 1.0))]
     pub window: Option<f64>,
     /// How many further steps the challenger of `min-max` takes against the finished policy before τ̂ is measured: the median
@@ -80,10 +79,7 @@ impl Rbc {
         self.window.unwrap_or_else(|| {
             // A product, not a power: the C library has no say in it.
             let clean = (0..self.block_size()).fold(1.0, |clean, _| clean * (1.0 - self.assumed_epsilon));
-            match self.objective {
-                Objective::MinMax => clean,
-                Objective::Direct => (2.0 * clean - 1.0).max(0.0),
-            }
+            (2.0 * clean - 1.0).max(0.0)
         })
     }
 }

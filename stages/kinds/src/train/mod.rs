@@ -245,7 +245,7 @@ impl Kind for Train {
     const SUMMARY: &'static str = "Learns a policy from demonstrations.";
     const REVISIONS: &'static [Revision] = &[
         // 2: `trust` and `history` have more columns; policies are what they were.
-        // 3: where they are not given, a wider window of `rbc`'s `min-max` and a higher floor of `noisy-bc`'s deviation.
+        // 3: a higher floor of `noisy-bc`'s deviation where none is given.
         Revision {
             part: "train",
             number: 3,
