@@ -124,7 +124,9 @@ pub struct NoisyBc {
     /// in each. The first weighs all samples the same.
     #[schemars(range(min = 1, max = 1000))]
     pub rounds: u32,
-    /// What the deviation does not fall below.
+    /// What the deviation does not fall below. It says what still counts as clean: a sample that the round before fitted
+    /// worse than by a few of these loses its weight, whether it is an outlier or not yet learnt, and the rounds after
+    /// cannot win it back. Well above the error of a network that is still learning, well below an outlier's.
     #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 100.0))]
     pub sigma_floor: f64,
 }
@@ -135,7 +137,7 @@ impl Default for NoisyBc {
             form: NoisyForm::Paper,
             members: 5,
             rounds: 5,
-            sigma_floor: 0.02,
+            sigma_floor: 0.3,
         }
     }
 }

@@ -245,9 +245,10 @@ impl Kind for Train {
     const SUMMARY: &'static str = "Learns a policy from demonstrations.";
     const REVISIONS: &'static [Revision] = &[
         // 2: `trust` and `history` have more columns; policies are what they were.
+        // 3: a higher floor of `noisy-bc`'s deviation where none is given.
         Revision {
             part: "train",
-            number: 2,
+            number: 3,
         },
         NN,
         POLICY,

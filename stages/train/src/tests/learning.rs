@@ -18,11 +18,12 @@ fn compare(outputs: &Outputs) -> (f64, f64) {
 }
 
 #[test]
-fn both_methods_learn_what_clean_demonstrations_show() {
+fn robust_methods_too_learn_what_clean_demonstrations_show() {
     let demos = demonstrations(3000, 1);
     for parameters in [
         parameters!({ "method": "bc", "hidden": [48, 48], "epochs": 40, "learning_rate": 3e-3 }),
         parameters!({ "method": "rbc", "hidden": [48, 48], "epochs": 40, "learning_rate": 3e-3, "rbc": { "assumed_epsilon": 0.1 } }),
+        parameters!({ "method": "noisy-bc", "hidden": [48, 48], "epochs": 80, "learning_rate": 3e-3, "noisy_bc": { "rounds": 2 } }),
     ] {
         let (slope, error) = compare(&train(&parameters, &demos));
         assert!((slope - 1.0).abs() < 0.03 && error < 0.04, "{slope} {error}");
