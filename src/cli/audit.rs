@@ -64,6 +64,7 @@ pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exi
         force: BTreeSet::new(),
         worker: session::worker(edition)?,
         logs: folder.join("logs"),
+        command: Vec::new(),
         began,
     };
     let (part, _) = plan.part(&cells);

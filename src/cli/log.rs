@@ -5,6 +5,7 @@ use super::digest::{self, Beginning};
 use super::error::{CommandError, Exit};
 use super::selector::Selector;
 use super::{Edition, session, terminal};
+use crate::exec::{Standing, Survey};
 use crate::record::{Execution, RunId, RunStore};
 use crate::store::StoreError;
 
@@ -61,20 +62,44 @@ fn by_cell(edition: &Edition, arguments: &LogArguments) -> Result<Exit, CommandE
             arguments.cell
         )));
     }
-    let name = plan.name(selector.cell(&plan)?);
-    for run in RunStore::new(store.layout()).runs()? {
-        if run.head()?.is_none_or(|head| head.manifest != plan.manifest) {
-            continue;
+    let cell = selector.cell(&plan)?;
+    let name = plan.name(cell);
+    let survey = Survey::take(&plan, &store, &BTreeSet::new())?;
+    let key = match &survey.standings[cell] {
+        Standing::Cached(result) => Some(result.key()),
+        Standing::Due { key, .. } => Some(*key),
+        Standing::Unknown { .. } => None,
+    };
+    let runs = RunStore::new(store.layout());
+    let mut of_name = None;
+    for run in runs.runs()? {
+        let executions = run.executions()?;
+        if let Some(execution) = executions
+            .iter()
+            .rev()
+            .find(|execution| Some(execution.key) == key)
+        {
+            return tell(&run.id, execution);
         }
-        let executions = run.executions()?.into_iter();
-        if let Some(execution) = executions.rev().find(|execution| execution.cell == name) {
-            return tell(&run.id, &execution);
+        if of_name.is_none() && run.head()?.is_some_and(|head| head.manifest == plan.manifest) {
+            let mut named = executions
+                .into_iter()
+                .rev()
+                .filter(|execution| execution.cell == name);
+            of_name = named.next().map(|execution| (run.id, execution));
         }
     }
-    let error = CommandError::request(format!(
-        "`{name}` was not executed in any recorded run of this manifest"
-    ));
-    Err(error.help("its result may come from another manifest, or its run's record was removed"))
+    Err(match of_name {
+        Some((run, execution)) => CommandError::request(format!(
+            "`{name}`, as the manifest describes it now, was not executed in any recorded run"
+        ))
+        .help(format!(
+            "run {run} executed it with other parameters or inputs: `provenir log {}`",
+            execution.key.short()
+        )),
+        None => CommandError::request(format!("`{name}` was not executed in any recorded run"))
+            .help("its result may come from another store, or its run's record was removed"),
+    })
 }
 
 fn tell(run: &RunId, execution: &Execution) -> Result<Exit, CommandError> {

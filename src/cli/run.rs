@@ -61,13 +61,14 @@ pub(super) fn carry_out(
         force: manner.force,
         worker: session::worker(edition)?,
         logs: Recorder::logs(store.layout(), &id),
+        command: std::env::args_os()
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect(),
         began,
     };
     let request = Request {
         id,
-        command: std::env::args_os()
-            .map(|argument| argument.to_string_lossy().into_owned())
-            .collect(),
+        command: options.command.clone(),
         program: program(),
     };
     let mut both = Both {

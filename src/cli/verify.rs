@@ -249,7 +249,12 @@ impl Report<'_> {
             let _ = write!(text, "\nnext: {step}");
         }
         if !found.is_bad() && self.files.iter().all(|file| file.state == State::Intact) {
-            text.push_str("nothing is wrong\n");
+            let line_break = if text.is_empty() || text.ends_with('\n') {
+                ""
+            } else {
+                "\n"
+            };
+            let _ = writeln!(text, "{line_break}nothing is wrong");
         } else if !text.ends_with('\n') {
             text.push('\n');
         }

@@ -144,7 +144,7 @@ impl Updated {
     }
 }
 
-/// How a run ended: one line where nothing ran. Published files are listed, but for those that were told of already.
+/// How a run ended. Published files are listed, also where nothing ran, but for those that were told of already.
 pub(super) fn ending(summary: &Summary, plan: &Plan, updated: &Updated) -> String {
     let mut lines = Vec::new();
     if summary.is_noop() {
@@ -161,9 +161,9 @@ pub(super) fn ending(summary: &Summary, plan: &Plan, updated: &Updated) -> Strin
             cells(summary.reused),
             duration(summary.seconds)
         ));
-        return lines.join("\n");
+    } else {
+        lines.push(format!("{} in {}", counts(summary), duration(summary.seconds)));
     }
-    lines.push(format!("{} in {}", counts(summary), duration(summary.seconds)));
     let complete = summary.failed + summary.blocked + summary.cancelled == 0 && summary.halted.is_none();
     let mut files: Vec<Utf8PathBuf> = if complete {
         let all = plan.cells.iter().flat_map(|cell| &cell.publish);

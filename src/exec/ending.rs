@@ -6,7 +6,7 @@ use super::event::{Event, Failure};
 use super::scheduler::{RunOutcome, Scheduler};
 use super::state::{Fate, State};
 use crate::plan::CellIndex;
-use crate::store::{ActionKey, Committed, Copied, Published, StoreError};
+use crate::store::{ActionKey, Committed, Copied, Published, Publisher, StoreError};
 
 impl Scheduler<'_, '_> {
     /// Remembers which action each cell is, where that is not known already, so that it can be said later what changed.
@@ -88,10 +88,13 @@ impl Scheduler<'_, '_> {
                     continue;
                 };
                 let cell = self.cell(index);
-                match self
-                    .store
-                    .publish(&path, artifact, result.key(), &self.plan.name(index))
-                {
+                let publisher = Publisher {
+                    key: result.key(),
+                    cell: &self.plan.name(index),
+                    manifest: &self.plan.manifest,
+                    command: &self.options.command,
+                };
+                match self.store.publish(&path, artifact, publisher) {
                     Ok(Published {
                         copied,
                         kept,

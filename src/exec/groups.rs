@@ -199,17 +199,19 @@ impl Scheduler<'_, '_> {
 
     /// The worker that executed several cells has ended: which of them is the reason shows when each is executed alone.
     pub(super) fn divide(&mut self, lost: Vec<(CellIndex, Job)>, ending: &Ending) {
-        let others = lost.len() - 1;
+        let together = lost.len();
         for (cell, job) in lost {
             self.alone.insert(cell);
-            self.voice.say(&Event::CellLog {
-                cell: self.cell(cell),
-                level: Level::Warning,
-                message: &format!(
-                    "the worker that executed it together with {others} others {}: it is executed again, alone",
-                    ending.phrase
-                ),
-            });
+            if !self.is_stopping() {
+                self.voice.say(&Event::CellLog {
+                    cell: self.cell(cell),
+                    level: Level::Warning,
+                    message: &format!(
+                        "the worker that executed {together} cells together {}: each of them is executed again, alone",
+                        ending.phrase
+                    ),
+                });
+            }
             self.states[cell] = State::Ready(job.key);
             self.ready.insert(cell);
         }

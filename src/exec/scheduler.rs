@@ -40,6 +40,8 @@ pub struct Options {
     pub worker: WorkerProgram,
     /// Where the logs of cells go.
     pub logs: Utf8PathBuf,
+    /// The command line, which is noted beside what is published.
+    pub command: Vec<String>,
     /// When the command began, so that the time told includes what it took to find out that nothing has to run.
     pub began: Instant,
 }

@@ -32,8 +32,27 @@ pub struct Publication {
     pub cell: String,
     /// Its output port.
     pub port: String,
+    /// The manifest that asked for it, absolute; not noted by the first versions.
+    #[serde(default)]
+    pub manifest: Option<Utf8PathBuf>,
+    /// The command line that did.
+    #[serde(default)]
+    pub command: Vec<String>,
     /// The copy as it was left.
     stamp: Stamp,
+}
+
+/// Who publishes.
+#[derive(Clone, Copy, Debug)]
+pub struct Publisher<'a> {
+    /// The action that gave the artifact.
+    pub key: ActionKey,
+    /// The cell, as the manifest names it.
+    pub cell: &'a str,
+    /// The manifest, absolute.
+    pub manifest: &'a Utf8Path,
+    /// The command line.
+    pub command: &'a [String],
 }
 
 /// What was done for a published copy.
@@ -73,8 +92,7 @@ impl Store {
         &self,
         path: &Utf8Path,
         artifact: &Artifact,
-        key: ActionKey,
-        cell: &str,
+        publisher: Publisher<'_>,
     ) -> Result<Published, StoreError> {
         let failed = |error| StoreError::publish(path, error);
         let memo = self.publication(path)?;
@@ -111,7 +129,7 @@ impl Store {
                     return Ok(Published {
                         copied: Copied::Unchanged,
                         kept: None,
-                        unnoted: self.remember(path, artifact, key, cell, stamp).err(),
+                        unnoted: self.remember(path, artifact, publisher, stamp).err(),
                     });
                 }
                 let left_so = memo.as_ref().is_some_and(|memo| memo.object == found);
@@ -134,7 +152,7 @@ impl Store {
         Ok(Published {
             copied,
             kept,
-            unnoted: self.remember(path, artifact, key, cell, stamp).err(),
+            unnoted: self.remember(path, artifact, publisher, stamp).err(),
         })
     }
 
@@ -173,8 +191,7 @@ impl Store {
         &self,
         path: &Utf8Path,
         artifact: &Artifact,
-        key: ActionKey,
-        cell: &str,
+        publisher: Publisher<'_>,
         stamp: Stamp,
     ) -> Result<(), StoreError> {
         let failed = || StoreError::io("cannot note what was published");
@@ -183,9 +200,11 @@ impl Store {
             path: path.to_owned(),
             object: artifact.object,
             content: artifact.content,
-            key,
-            cell: cell.to_owned(),
+            key: publisher.key,
+            cell: publisher.cell.to_owned(),
             port: artifact.port.clone(),
+            manifest: Some(publisher.manifest.to_owned()),
+            command: publisher.command.to_vec(),
             stamp,
         };
         let bytes = serde_json::to_vec_pretty(&publication).map_err(|error| failed()(error.into()))?;

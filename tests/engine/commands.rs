@@ -404,8 +404,8 @@ fn a_reference_that_means_nothing_names_the_nearest_right_thing() {
       help: write it like `policy` or `policy[epsilon=0.1, method=rbc]`
     ");
     insta::assert_snapshot!(said(&["log", "second[a=1]"]), @r"
-    error: `second[a=1]` was not executed in any recorded run of this manifest
-      help: its result may come from another manifest, or its run's record was removed
+    error: `second[a=1]` was not executed in any recorded run
+      help: its result may come from another store, or its run's record was removed
     ");
 }
 

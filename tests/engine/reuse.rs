@@ -23,7 +23,11 @@ fn a_run_with_nothing_to_do_needs_neither_worker_nor_git() {
     install(COMMAND.as_ref(), &alone);
     let outcome = finish(context.program(alone.as_str(), &["run"]).env("PATH", "/nowhere"));
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
-    insta::assert_snapshot!(context.filtered(&outcome.stderr), @"nothing to run: 7 cells up to date ([TIME])");
+    insta::assert_snapshot!(context.filtered(&outcome.stderr), @r"
+    nothing to run: 7 cells up to date ([TIME])
+    published:
+      out/total.parquet
+    ");
     assert_eq!(outcome.stdout, "");
     assert_eq!(context.noops(), 1);
 }

@@ -373,3 +373,68 @@ params = { value = "${a}" }
         assert_eq!(told.matches(cell).count(), 1, "{told}");
     }
 }
+
+#[test]
+fn a_file_is_held_against_the_manifest_that_published_it() {
+    let context = Context::new(CHAIN);
+    context.run(&["run", "--quiet"]).assert_code(0);
+    // Another folder with the same manifest, whose run finds everything in the store and is not recorded.
+    let other = context.path("other");
+    fs_err::create_dir_all(&other).unwrap();
+    context.write("other/pipeline.toml", CHAIN);
+    let pipeline = other.join("pipeline.toml");
+    let run = [
+        "run",
+        "--quiet",
+        "--cache",
+        "cache",
+        pipeline.as_str(),
+        "--set",
+        "stages.total.params.value=0.0",
+    ];
+    context.run(&run).assert_code(0);
+    let file = other.join("out/total.parquet");
+    let lineage = ["lineage", file.as_str(), "--cache", "cache"];
+    let told = context.run(&lineage).assert_code(0).stdout;
+    assert!(
+        told.contains("up to date: `other/pipeline.toml` with `--set"),
+        "{told}"
+    );
+    context.write(
+        "other/pipeline.toml",
+        &CHAIN.replace("value = \"${a}\"", "value = 7.0"),
+    );
+    let told = context.run(&lineage).assert_code(0).stdout;
+    assert!(told.contains("`other/pipeline.toml`"), "{told}");
+    assert!(!told.contains("up to date"), "{told}");
+}
+
+#[test]
+fn a_log_is_of_the_action_and_not_of_the_name() {
+    let context = Context::new(
+        "format = 1\npipeline.name = \"talk\"\nstages.talk = { kind = \"chatter\", params = { text = \"one\" } }\n",
+    );
+    context
+        .run(&["run", "--quiet", "--set", "stages.talk.params.text=two"])
+        .assert_code(0);
+    let refused = context.run(&["log", "talk"]).assert_code(2).stderr;
+    assert!(
+        refused.contains("as the manifest describes it now, was not executed"),
+        "{refused}"
+    );
+    let command = refused
+        .split('`')
+        .find(|part| part.starts_with("provenir log"))
+        .unwrap();
+    let digest = command.rsplit(' ').next().unwrap();
+    assert!(
+        context
+            .run(&["log", digest])
+            .assert_code(0)
+            .stdout
+            .contains("two")
+    );
+    context.run(&["run", "--quiet"]).assert_code(0);
+    let log = context.run(&["log", "talk"]).assert_code(0).stdout;
+    assert!(log.contains("one") && !log.contains("two"), "{log}");
+}

@@ -5,7 +5,7 @@ use crate::cli::error::CommandError;
 use crate::cli::{Edition, session};
 use crate::lineage::{Freshness, Graph};
 use crate::record::PastRun;
-use crate::store::{ActionKey, Store};
+use crate::store::{ActionKey, Publication, Store};
 
 /// Whether a file would be made the same today.
 pub(super) struct Told {
@@ -42,7 +42,10 @@ impl Told {
             arguments: Vec::new(),
             stale: None,
         };
-        let standard = match Standard::find(arguments, key, graph)? {
+        let publication = store
+            .publication(path)?
+            .filter(|publication| publication.key == *key);
+        let standard = match Standard::find(arguments, key, publication.as_ref(), graph)? {
             Ok(standard) => standard,
             Err(reason) => return Ok(unknown(reason)),
         };
@@ -69,12 +72,14 @@ impl Told {
 }
 
 impl Standard {
-    /// The manifest that is named, or lies where one is expected; where that never made the file, the one whose run did. The
-    /// arguments are those that are given, or else those of the latest of its runs that had the file's action. `Err` is a
-    /// reason why there is nothing to hold the file against.
+    /// The manifest that is named; else the one that published this very file, as the store has noted; else one that lies where
+    /// one is expected, or, where that never made the file, the one whose run did. The arguments are those that are given, or
+    /// else those by which it was published, or those of the latest of the manifest's runs that had the file's action. `Err`
+    /// is a reason why there is nothing to hold the file against.
     fn find(
         arguments: &LineageArguments,
         key: &ActionKey,
+        publication: Option<&Publication>,
         graph: &Graph,
     ) -> Result<Result<Self, String>, CommandError> {
         /// What is taken where no manifest is named.
@@ -82,6 +87,18 @@ impl Standard {
         let named = &arguments.manifest.manifest;
         let given = &arguments.manifest.overrides;
         let latest = graph.history().uses(key).next();
+        if let Some(publication) = publication
+            && let Some(publisher) = &publication.manifest
+            && publisher.is_file()
+            && !given.is_given()
+            && (named == EXPECTED || named.is_file() && session::absolute(named)? == *publisher)
+        {
+            return Ok(Self::by_command(
+                session::short(publisher),
+                &publication.command,
+                None,
+            ));
+        }
         if named.is_file() {
             let here = session::absolute(named)?;
             let own = graph
@@ -118,23 +135,30 @@ impl Standard {
 
     /// A manifest with the arguments that a run of it had.
     fn recorded(manifest: Utf8PathBuf, run: &PastRun) -> Result<Self, String> {
-        let command = run
-            .head
-            .as_ref()
-            .map(|head| head.command.as_slice())
-            .unwrap_or_default();
+        let command = run.head.as_ref().map(|head| head.command.as_slice());
+        Self::by_command(
+            manifest,
+            command.unwrap_or_default(),
+            Some(run.stored.id.to_string()),
+        )
+    }
+
+    /// A manifest with the arguments of a command line.
+    fn by_command(manifest: Utf8PathBuf, command: &[String], run: Option<String>) -> Result<Self, String> {
         let Some(overrides) = OverrideArguments::recorded(command) else {
             let words: Vec<String> = command.iter().skip(1).map(|word| quoted(word)).collect();
-            return Err(format!(
-                "run {} (`provenir {}`) made it, which is no `run` of a manifest",
-                run.stored.id,
-                words.join(" ")
-            ));
+            let words = words.join(" ");
+            return Err(match run {
+                Some(run) => {
+                    format!("run {run} (`provenir {words}`) made it, which is no `run` of a manifest")
+                }
+                None => format!("`provenir {words}` made it, which is no `run` of a manifest"),
+            });
         };
         Ok(Self {
             manifest,
             overrides,
-            run: Some(run.stored.id.to_string()),
+            run,
         })
     }
 

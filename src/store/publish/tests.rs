@@ -7,6 +7,15 @@ struct Fixture {
     path: Utf8PathBuf,
 }
 
+fn publisher() -> Publisher<'static> {
+    Publisher {
+        key: action(1).key(),
+        cell: "figure",
+        manifest: Utf8Path::new("/m.toml"),
+        command: &[],
+    }
+}
+
 impl Fixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -35,7 +44,7 @@ impl Fixture {
     fn publish_and_keep(&self, text: &str) -> Result<(Copied, Option<Utf8PathBuf>), StoreError> {
         let published = self
             .store
-            .publish(&self.path, &self.artifact(text), action(1).key(), "figure")?;
+            .publish(&self.path, &self.artifact(text), publisher())?;
         assert!(published.unnoted.is_none());
         Ok((published.copied, published.kept))
     }
@@ -115,15 +124,11 @@ fn a_damaged_object_is_not_published() {
     fixture.publish("one").unwrap();
     let artifact = fixture.artifact("two");
     fs_err::write(fixture.store.layout().object(&artifact.object), "2wo").unwrap();
-    let published = fixture
-        .store
-        .publish(&fixture.path, &artifact, action(1).key(), "figure");
+    let published = fixture.store.publish(&fixture.path, &artifact, publisher());
     assert!(matches!(published, Err(StoreError::Damaged { .. })));
     assert_eq!(fixture.read(), "one");
     fs_err::remove_file(fixture.store.layout().object(&artifact.object)).unwrap();
-    let published = fixture
-        .store
-        .publish(&fixture.path, &artifact, action(1).key(), "figure");
+    let published = fixture.store.publish(&fixture.path, &artifact, publisher());
     assert!(matches!(published, Err(StoreError::Missing { .. })));
 }
 

@@ -92,7 +92,9 @@ pub struct Hello {
     pub build: String,
     /// Kinds it executes.
     pub kinds: Vec<String>,
-    /// Whether it computes on an accelerator where a cell leaves that open.
+    /// Whether it computes on an accelerator where a cell leaves that open. Absent from the greeting of other builds, which
+    /// must be understood for them to be refused as what they are.
+    #[serde(default)]
     pub accelerated: bool,
     /// The numeric platform: processor, device, library versions; recorded with every result.
     pub platform: BTreeMap<String, String>,

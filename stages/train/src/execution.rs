@@ -167,7 +167,7 @@ fn train_together(pupils: &[Pupil<'_>], pace: Duration) -> Result<Vec<Result<Out
     for pupil in pupils {
         pupil.cell.context.info(&selected.reason);
         if pupils.len() > 1 {
-            let beside = format!("trained together with {} others", pupils.len() - 1);
+            let beside = format!("one of {} policies that are trained together", pupils.len());
             pupil.cell.context.info(beside);
         }
     }
