@@ -239,7 +239,7 @@ impl Report<'_> {
         );
         section(
             &mut text,
-            "orphaned: no result names them, which harms nothing (a command was killed before its result was committed)",
+            "orphaned: no result names them, which harms nothing (a command was killed before its result was committed, or the result was computed again)",
             found
                 .orphaned
                 .iter()

@@ -69,9 +69,9 @@ pub(crate) fn check_name(name: &str, span: Span, what: &str, report: &mut Report
         .chars()
         .find(|char| !(char.is_ascii_alphanumeric() || matches!(char, '_' | '-')));
     let message = if name.is_empty() {
-        format!("the name of a {what} must not be empty")
+        format!("the {what} name must not be empty")
     } else if name.len() > LENGTH {
-        format!("the name of a {what} is longer than {LENGTH} bytes")
+        format!("the {what} name is longer than {LENGTH} bytes")
     } else if let Some(stranger) = stranger {
         format!("the {what} name `{}` holds {}", clip(name), named(stranger))
     } else if is_name(name) {

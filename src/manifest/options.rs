@@ -62,11 +62,36 @@ pub(super) fn apply_set(table: &mut Table, option: &str, report: &mut Report) {
         }
         return;
     }
+    if let Some(meant) = begun_too_late(table, &names) {
+        report
+            .error(
+                path[0].span,
+                format!("`{}` is no key of a manifest", clip(names[0])),
+            )
+            .help(meant);
+        return;
+    }
     let mut over = Table::new();
     let node = nest(&path[1..], value);
     let key = path[0].span;
     over.insert(names[0].to_owned(), Entry { key, node });
     merge(table, over);
+}
+
+/// What a path that begins with a stage's or an axis's name should have been.
+fn begun_too_late(table: &Table, names: &[&str]) -> Option<String> {
+    const OF_STAGE: [&str; 6] = ["params", "inputs", "over", "publish", "timeout", "retries"];
+    let (first, rest) = names.split_first()?;
+    if child(table, "stages").is_some_and(|stages| stages.contains_key(*first)) {
+        let within = match rest.first() {
+            None => "stages.".to_owned() + first + ".params.NAME",
+            Some(key) if OF_STAGE.contains(key) => format!("stages.{}", names.join(".")),
+            Some(_) => format!("stages.{first}.params.{}", rest.join(".")),
+        };
+        return Some(format!("it is a stage: write `--set {within}=VALUE`"));
+    }
+    let is_axis = child(table, "axes").is_some_and(|axes| axes.contains_key(*first));
+    is_axis.then(|| format!("it is an axis: write `--axis {first}=VALUE,VALUE`"))
 }
 
 /// `--axis epsilon=0.1,0.2`.
