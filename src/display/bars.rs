@@ -8,6 +8,9 @@ use super::sentence::{Updated, ending, progress, sentence, urgent};
 use crate::exec::Event;
 use crate::plan::{CellIndex, Plan};
 
+/// The most running cells that have a line: groups are larger than a terminal.
+const SHOWN: usize = 12;
+
 /// A bar for the run and a line for each running cell, on standard error.
 pub struct Bars<'a> {
     plan: &'a Plan,
@@ -51,10 +54,19 @@ impl<'a> Bars<'a> {
                     self.say(&told);
                 }
             }
-            Event::CellStarted { cell, .. } => {
+            Event::CellStarted { cell, together, .. } => {
+                // Executed again, after its worker ended.
+                self.take_away(cell.index);
+                if self.cells.len() >= SHOWN {
+                    return;
+                }
+                let company = match together {
+                    1 => String::new(),
+                    count => format!(" (one of {count} together)"),
+                };
                 let bar = ProgressBar::no_length()
                     .with_style(style("  {spinner} {prefix}  {wide_msg}"))
-                    .with_prefix(cell.to_string());
+                    .with_prefix(format!("{cell}{company}"));
                 let bar = self.screen.insert_before(&self.run, bar);
                 bar.enable_steady_tick(Duration::from_millis(250));
                 self.cells.insert(cell.index, bar);
@@ -110,7 +122,11 @@ impl<'a> Bars<'a> {
             }
             _ => return,
         };
-        if let Some(bar) = self.cells.remove(&cell.index) {
+        self.take_away(cell.index);
+    }
+
+    fn take_away(&mut self, cell: CellIndex) {
+        if let Some(bar) = self.cells.remove(&cell) {
             bar.finish_and_clear();
             self.screen.remove(&bar);
         }

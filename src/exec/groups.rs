@@ -4,10 +4,10 @@
 //! worker is, which is when it is known what that worker computes on. A cell waits for others of its group as long as
 //! something is under way that may make them ready.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use provenir_api::Resources;
 use provenir_api::protocol::Level;
+use provenir_api::{Resources, schema};
 
 use super::event::Event;
 use super::scheduler::Scheduler;
@@ -41,7 +41,11 @@ pub(super) fn groups(plan: &Plan) -> Vec<Option<GroupId>> {
             return None;
         }
         let next = known.len();
-        let name = (plan.stage_of(index).kind.name(), group.key.to_string());
+        let mut common = cell.parameters.full.clone();
+        for own in group.own {
+            schema::remove(&mut common, own);
+        }
+        let name = (plan.stage_of(index).kind.name(), common.to_string());
         Some(*known.entry(name).or_insert(next))
     };
     plan.cells.iter().enumerate().map(group).collect()
@@ -69,26 +73,24 @@ impl Scheduler<'_, '_> {
         most as usize
     }
 
-    /// The groups of cells whose workers do not know of them yet: who is ready joins them instead of beginning.
-    pub(super) fn forming(&self) -> BTreeSet<GroupId> {
-        let untold = self.busy.values().filter(|assignment| !assignment.is_told);
-        untold
-            .filter_map(|assignment| self.group_of(*assignment.cells.first()?))
-            .collect()
+    /// Whether a worker does not know yet of cells of a group that it has: who is ready joins them instead of beginning.
+    fn is_forming(&self, group: GroupId) -> bool {
+        let mut untold = self.busy.values().filter(|assignment| !assignment.is_told);
+        untold.any(|assignment| {
+            assignment
+                .cells
+                .first()
+                .is_some_and(|cell| self.group_of(*cell) == Some(group))
+        })
     }
 
     /// Whether a ready cell should not begin yet: it can join others that are about to, or may be joined by cells that are not
     /// ready. `incomplete` holds what is known of groups already.
-    pub(super) fn is_held(
-        &self,
-        cell: CellIndex,
-        forming: &BTreeSet<GroupId>,
-        incomplete: &mut BTreeMap<GroupId, bool>,
-    ) -> Held {
+    pub(super) fn is_held(&self, cell: CellIndex, incomplete: &mut BTreeMap<GroupId, bool>) -> Held {
         let Some(group) = self.group_of(cell) else {
             return Held::No;
         };
-        if forming.contains(&group) {
+        if self.is_forming(group) {
             return Held::ByWorker;
         }
         let is_incomplete = *incomplete.entry(group).or_insert_with(|| {

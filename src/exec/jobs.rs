@@ -60,7 +60,7 @@ impl Scheduler<'_, '_> {
                 self.ready.remove(&cell);
                 continue;
             };
-            match self.is_held(cell, &self.forming(), &mut incomplete) {
+            match self.is_held(cell, &mut incomplete) {
                 Held::ByOthers if may_wait => {
                     is_held = true;
                     continue;

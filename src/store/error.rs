@@ -134,13 +134,9 @@ impl StoreError {
                 }
                 _ => None,
             },
-            Self::Malformed { path, .. }
-                if path.components().any(|part| part.as_str().starts_with("runs-v")) =>
-            {
-                Some(
-                    "move the folder of that run out of the store: no result is lost, only that run's history (`runs`, `why`, `log`)",
-                )
-            }
+            Self::Malformed { what, .. } if what.contains("record") => Some(
+                "move the folder of that run out of the store: no result is lost, only that run's history (`runs`, `why`, `log`)",
+            ),
             Self::Malformed { .. } => {
                 Some("remove the file: what it holds is computed again when it is needed")
             }

@@ -232,6 +232,6 @@ kind!(
     /// A cell that is executed together with others.
     Team, TeamParameters, "team", "Adds a number to the sum of its inputs, together with others.", Exact, false,
     fn group(parameters: &TeamParameters) -> Option<Group> {
-        Some(Group { key: parameters.team.clone().into(), most: 6, most_accelerated: 6, memory: 1 })
+        (!parameters.team.is_empty()).then_some(Group { own: &["/value", "/dies"], most: 6, most_accelerated: 6, memory: 1 })
     }
 );

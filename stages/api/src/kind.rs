@@ -122,11 +122,11 @@ pub trait Kind: Send + Sync + 'static {
     }
 }
 
-/// Cells that can be executed together: those of a kind of which this says the same key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Cells that can be executed together: those of a kind that agree in all parameters but some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// What they have in common.
-    pub key: Value,
+    /// JSON pointers of the parameters in which they may differ.
+    pub own: &'static [&'static str],
     /// The most that gain by being executed together on a processor, at least 1.
     pub most: u32,
     /// The most that gain by it on an accelerator, at least 1.

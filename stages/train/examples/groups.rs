@@ -10,52 +10,21 @@
 
 #![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
 
+mod support;
+
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 
-use provenir_api::protocol::{Level, Progress};
-use provenir_execution::{Cell, Context, Execution, Inputs, Reporter};
+use provenir_execution::{Cell, Context, Execution, Inputs};
 use provenir_kinds::train::TrainParameters;
-use provenir_random::Stream;
-use provenir_table::Matrix;
-use provenir_table::demonstrations::{About, Demonstrations};
 use provenir_train::TrainExecution;
 use serde_json::json;
+use support::{Silent, demonstrations};
 
 const SAMPLES: usize = 20_000;
 const BATCH: usize = 256;
-const OBSERVATION: usize = 16;
-const ACTION: usize = 3;
 const EPOCHS: usize = 3;
 const SIZES: [usize; 6] = [1, 4, 8, 16, 32, 64];
-
-struct Silent;
-
-impl Reporter for Silent {
-    fn progress(&self, _: Progress) {}
-    fn log(&self, _: Level, _: &str) {}
-}
-
-fn demonstrations() -> Result<Demonstrations, Box<dyn Error>> {
-    let mut stream = Stream::new(0, "bench");
-    let observations = (0..SAMPLES * OBSERVATION)
-        .map(|_| stream.normal() as f32)
-        .collect();
-    let actions = (0..SAMPLES * ACTION)
-        .map(|_| stream.uniform(-1.0, 1.0) as f32)
-        .collect();
-    Ok(Demonstrations {
-        sample: (0..SAMPLES as u64).collect(),
-        episode: vec![0; SAMPLES],
-        step: (0..SAMPLES as u32).collect(),
-        observation: Matrix::new(OBSERVATION, observations)?,
-        action: Matrix::new(ACTION, actions)?,
-        reward: vec![0.0; SAMPLES],
-        terminated: vec![false; SAMPLES],
-        truncated: vec![false; SAMPLES],
-        about: About::default(),
-    })
-}
 
 /// Milliseconds a step and policy: the least of the epochs after the first.
 fn time(parameters: &TrainParameters, inputs: &Inputs, size: usize) -> Result<f64, Box<dyn Error>> {
@@ -98,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if widths.is_empty() {
         widths = vec![32, 64, 128, 256];
     }
-    let inputs = Inputs::new().with_table("demos", demonstrations()?.into_table()?);
+    let inputs = Inputs::new().with_table("demos", demonstrations(SAMPLES)?.into_table()?);
     for method in ["bc", "rbc"] {
         for width in &widths {
             let parameters: TrainParameters = serde_json::from_value(json!({

@@ -10,50 +10,19 @@
 
 #![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
 
+mod support;
+
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 
-use provenir_api::protocol::{Level, Progress};
-use provenir_execution::{Context, Execution, Inputs, Reporter};
+use provenir_execution::{Context, Execution, Inputs};
 use provenir_kinds::train::TrainParameters;
-use provenir_random::Stream;
-use provenir_table::Matrix;
-use provenir_table::demonstrations::{About, Demonstrations};
 use provenir_train::TrainExecution;
 use serde_json::json;
+use support::{Silent, demonstrations};
 
 const SAMPLES: usize = 60_000;
 const BATCH: usize = 256;
-const OBSERVATION: usize = 16;
-const ACTION: usize = 3;
-
-struct Silent;
-
-impl Reporter for Silent {
-    fn progress(&self, _: Progress) {}
-    fn log(&self, _: Level, _: &str) {}
-}
-
-fn demonstrations() -> Result<Demonstrations, Box<dyn Error>> {
-    let mut stream = Stream::new(0, "bench");
-    let observations = (0..SAMPLES * OBSERVATION)
-        .map(|_| stream.normal() as f32)
-        .collect();
-    let actions = (0..SAMPLES * ACTION)
-        .map(|_| stream.uniform(-1.0, 1.0) as f32)
-        .collect();
-    Ok(Demonstrations {
-        sample: (0..SAMPLES as u64).collect(),
-        episode: vec![0; SAMPLES],
-        step: (0..SAMPLES as u32).collect(),
-        observation: Matrix::new(OBSERVATION, observations)?,
-        action: Matrix::new(ACTION, actions)?,
-        reward: vec![0.0; SAMPLES],
-        terminated: vec![false; SAMPLES],
-        truncated: vec![false; SAMPLES],
-        about: About::default(),
-    })
-}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut widths = std::env::args()
@@ -63,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if widths.is_empty() {
         widths = vec![256, 500];
     }
-    let inputs = Inputs::new().with_table("demos", demonstrations()?.into_table()?);
+    let inputs = Inputs::new().with_table("demos", demonstrations(SAMPLES)?.into_table()?);
     for width in widths {
         for (method, objective, epochs) in [
             ("bc", "direct", 8),

@@ -11,6 +11,7 @@ use provenir_policy::{About, ActionMap, Activation, Policy, PolicySet, Squash, S
 use provenir_random::Stream;
 use provenir_table::demonstrations::Demonstrations;
 use provenir_table::{Matrix, Table, TableBuilder, TableError};
+use tch::Device;
 
 use crate::cloning::Setting;
 use crate::committee::side_by_side;
@@ -55,16 +56,25 @@ pub(crate) fn train_all(
     cells: &[Cell<'_, TrainParameters>],
     pace: Duration,
 ) -> Vec<Result<Outputs, Failure>> {
+    let Some(first) = cells.first() else {
+        return Vec::new();
+    };
+    set_threads(first.parameters.threads);
+    let selected = match select(choice(first.parameters.device)).map_err(failure) {
+        Ok(selected) => selected,
+        Err(failure) => return cells.iter().map(|_| Err(failure.clone())).collect(),
+    };
     let mut results: Vec<Option<Result<Outputs, Failure>>> = cells.iter().map(|_| None).collect();
     let mut companies: BTreeMap<Steps, Vec<Pupil<'_>>> = BTreeMap::new();
     for (place, cell) in cells.iter().enumerate() {
+        cell.context.info(&selected.reason);
         match Pupil::new(place, *cell) {
             Ok(pupil) => companies.entry(pupil.steps()).or_default().push(pupil),
             Err(failure) => results[place] = Some(Err(failure)),
         }
     }
     for pupils in companies.values() {
-        teach(pupils, pace, &mut results);
+        teach(pupils, selected.device, pace, &mut results);
     }
     let missing = || Err(Failure::bug("a cell of a group was left out"));
     results
@@ -75,8 +85,13 @@ pub(crate) fn train_all(
 
 /// Trains policies together; where that cannot be done, because memory runs out or for a reason that may concern only some
 /// of them, each half for itself.
-fn teach(pupils: &[Pupil<'_>], pace: Duration, results: &mut [Option<Result<Outputs, Failure>>]) {
-    match train_together(pupils, pace) {
+fn teach(
+    pupils: &[Pupil<'_>],
+    device: Device,
+    pace: Duration,
+    results: &mut [Option<Result<Outputs, Failure>>],
+) {
+    match train_together(pupils, device, pace) {
         Ok(trained) => {
             for (pupil, result) in pupils.iter().zip(trained) {
                 results[pupil.place] = Some(result);
@@ -95,7 +110,7 @@ fn teach(pupils: &[Pupil<'_>], pace: Duration, results: &mut [Option<Result<Outp
                     pupils.len(),
                     half.len()
                 ));
-                teach(half, pace, results);
+                teach(half, device, pace, results);
             }
         }
     }
@@ -158,29 +173,26 @@ impl<'a> Pupil<'a> {
 }
 
 /// Trains policies as one ensemble; gives what each cell gives, or why it could not. Fails where none could be trained.
-fn train_together(pupils: &[Pupil<'_>], pace: Duration) -> Result<Vec<Result<Outputs, Failure>>, Failure> {
+fn train_together(
+    pupils: &[Pupil<'_>],
+    device: Device,
+    pace: Duration,
+) -> Result<Vec<Result<Outputs, Failure>>, Failure> {
     let Cell {
         parameters, context, ..
     } = pupils[0].cell;
-    set_threads(parameters.threads);
-    let selected = select(choice(parameters.device)).map_err(failure)?;
-    for pupil in pupils {
-        pupil.cell.context.info(&selected.reason);
-        if pupils.len() > 1 {
-            let beside = format!("one of {} policies that are trained together", pupils.len());
-            pupil.cell.context.info(beside);
+    if pupils.len() > 1 {
+        let told = format!("one of {} policies that are trained together", pupils.len());
+        for pupil in pupils {
+            pupil.cell.context.info(&told);
         }
     }
-    let data = load(
-        pupils.iter().map(|pupil| Some(&pupil.demos)),
-        pupils,
-        selected.device,
-    )?;
+    let data = load(pupils.iter().map(|pupil| Some(&pupil.demos)), pupils, device)?;
     let data = data.ok_or_else(|| Failure::bug("no demonstrations to load"))?;
     let validation = load(
         pupils.iter().map(|pupil| pupil.validation.as_ref()),
         pupils,
-        selected.device,
+        device,
     )?;
     let setting = Setting {
         shape: shape(parameters, &pupils[0].demos),
@@ -224,6 +236,10 @@ fn train_together(pupils: &[Pupil<'_>], pace: Duration) -> Result<Vec<Result<Out
         state.epochs,
     );
     let findings = run(method.as_mut(), validation, &plan, &mut state, &mut company)?;
+    let Some(findings) = findings else {
+        let stopped = company.into_failures().into_iter().flatten();
+        return Ok(stopped.map(Err).collect());
+    };
     let members = pupils.len();
     let of_each = state.apart(members).into_iter().zip(findings.apart(members));
     Ok(pupils
@@ -240,7 +256,7 @@ fn train_together(pupils: &[Pupil<'_>], pace: Duration) -> Result<Vec<Result<Out
 fn load<'d>(
     sets: impl Iterator<Item = Option<&'d Demonstrations>>,
     pupils: &[Pupil<'_>],
-    device: tch::Device,
+    device: Device,
 ) -> Result<Option<Data>, Failure> {
     let Some(sets) = sets.collect::<Option<Vec<_>>>() else {
         return Ok(None);

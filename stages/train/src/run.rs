@@ -66,14 +66,6 @@ impl<'a> Company<'a> {
             .map(|(member, (context, _))| (member, *context))
     }
 
-    /// Goes on without those that stopped; where nobody is left, for the reason of the first.
-    fn go_on(&self) -> Result<(), Failure> {
-        match (self.learning().next(), self.failures.iter().flatten().next()) {
-            (None, Some(failure)) => Err(failure.clone()),
-            _ => Ok(()),
-        }
-    }
-
     fn leave_checkpoints(&mut self, state: &State) -> Result<(), Failure> {
         let alone = state.apart(self.members());
         for (member, context) in self.learning() {
@@ -85,14 +77,14 @@ impl<'a> Company<'a> {
 }
 
 /// Trains from the state, which the method has recalled, to the end. A policy whose loss is not finite stops, and is a failure
-/// of the company's; the others go on.
+/// of the company's; the others go on. Nothing comes of it where nobody is left.
 pub(crate) fn run(
     method: &mut dyn Method,
     mut validation: Option<Validation<'_>>,
     plan: &Plan,
     state: &mut State,
     company: &mut Company<'_>,
-) -> Result<Findings, Failure> {
+) -> Result<Option<Findings>, Failure> {
     let members = company.members();
     let before = match state.journal.seconds.len() {
         0 => vec![0.0; members],
@@ -103,7 +95,9 @@ pub(crate) fn run(
     let mut saved = began;
     while state.epochs < plan.epochs {
         let rate = train_epoch(method, plan, state, company)?;
-        company.go_on()?;
+        if company.learning().next().is_none() {
+            return Ok(None);
+        }
         journalise(&method.notes().map_err(failure)?, plan.rates.len(), state);
         if let Some(validation) = &mut validation {
             let losses = validation.measure(method.policies()).map_err(failure)?;
@@ -111,7 +105,7 @@ pub(crate) fn run(
         }
         state.epochs += 1;
         state.journal.rate.push(rate);
-        let seconds = elapsed(company).as_secs_f64();
+        let seconds = elapsed(company).saturating_sub(began).as_secs_f64();
         state
             .journal
             .seconds
@@ -134,7 +128,7 @@ pub(crate) fn run(
         let (_, rates) = plan.rates_at(step, afterwards);
         method.step_afterwards(step, &rates).map_err(failure)?;
     }
-    method.findings().map_err(failure)
+    method.findings().map(Some).map_err(failure)
 }
 
 impl Plan {

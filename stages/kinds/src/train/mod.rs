@@ -392,10 +392,6 @@ impl Kind for Train {
         /// What an accelerator has memory for with networks of usual size; where it has not, the worker divides the group.
         const MOST_ACCELERATED: u32 = 256;
 
-        let mut key = serde_json::to_value(parameters).ok()?;
-        for own in OWN {
-            key.as_object_mut()?.remove(*own);
-        }
         let is_narrow = parameters.hidden.iter().all(|width| *width <= NARROW);
         // Median of means passes whole chunks through its networks: there is little left to share.
         let most = if is_narrow && !parameters.uses_rbc() {
@@ -405,7 +401,7 @@ impl Kind for Train {
         };
         let alone = Self::resources(parameters).memory;
         Some(Group {
-            key,
+            own: &["/seed", "/learning_rate"],
             most,
             most_accelerated: match parameters.device {
                 Device::Cpu => most,
@@ -415,10 +411,6 @@ impl Kind for Train {
         })
     }
 }
-
-/// The parameters in which policies may differ that are trained together: every policy has its own random streams and its own
-/// step size.
-const OWN: &[&str] = &["seed", "learning_rate"];
 
 /// Memory in bytes that LibTorch itself takes, with data sets of usual size.
 const LIBTORCH: u64 = 512 << 20;

@@ -28,15 +28,18 @@ impl Member {
             listener: Listener::default(),
         }
     }
-
-    fn context(&self) -> Context<'_> {
-        let partial = Utf8Path::from_path(self.folder.path()).unwrap();
-        Context::new(&self.listener, &self.listener.cancelled, partial)
-    }
 }
 
 fn together(members: &[&Member]) -> Vec<Result<Outputs, Failure>> {
-    let contexts: Vec<Context<'_>> = members.iter().map(|member| member.context()).collect();
+    // The request to stop is everybody's: here it is the first one's.
+    let cancelled = &members[0].listener.cancelled;
+    let contexts: Vec<Context<'_>> = members
+        .iter()
+        .map(|member| {
+            let partial = Utf8Path::from_path(member.folder.path()).unwrap();
+            Context::new(&member.listener, cancelled, partial)
+        })
+        .collect();
     let cells: Vec<Cell<'_, TrainParameters>> = members
         .iter()
         .zip(&contexts)
@@ -104,24 +107,7 @@ fn a_cell_goes_on_among_others_where_it_stopped_alone_and_alone_where_it_stopped
         let members: Vec<Member> = (0..3).map(member).collect();
         let stop = |stopped: &[&Member], steps: u64| {
             *stopped[0].listener.stop_after.lock().unwrap() = Some(steps);
-            // The request to stop is everybody's: here it is the first one's.
-            let contexts: Vec<Context<'_>> = stopped
-                .iter()
-                .map(|member| {
-                    let partial = Utf8Path::from_path(member.folder.path()).unwrap();
-                    Context::new(&member.listener, &stopped[0].listener.cancelled, partial)
-                })
-                .collect();
-            let cells: Vec<Cell<'_, TrainParameters>> = stopped
-                .iter()
-                .zip(&contexts)
-                .map(|(member, context)| Cell {
-                    parameters: &member.parameters,
-                    inputs: &member.inputs,
-                    context,
-                })
-                .collect();
-            for result in train_all(&cells, Duration::ZERO) {
+            for result in together(stopped) {
                 // Reports are rationed by time: it may have come to its end before it heard of it.
                 if let Err(failure) = result {
                     assert_eq!(failure.to_string(), "cancelled", "{name}");
@@ -194,4 +180,27 @@ fn a_cell_that_cannot_begin_leaves_the_others_alone() {
     assert!(results[0].is_ok() && results[2].is_ok());
     let failure = results[1].as_ref().unwrap_err();
     assert!(failure.to_string().contains("no action lies within"), "{failure}");
+}
+
+#[test]
+fn where_all_losses_are_not_finite_each_cell_is_told_once() {
+    let parameters = parameters!({
+        "method": "bc", "hidden": [12], "epochs": 6, "batch": 32, "gradient_clip": 0.0,
+    });
+    let members: Vec<Member> = (0..4)
+        .map(|seed| {
+            let mut demos = demonstrations(100, seed);
+            demos.action.row_mut(50)[0] = 1e30;
+            Member {
+                inputs: inputs(&demos),
+                ..Member::new(&parameters, seed, 100)
+            }
+        })
+        .collect();
+    for result in together(&members.iter().collect::<Vec<_>>()) {
+        assert!(result.unwrap_err().to_string().contains("in epoch 1 is"));
+    }
+    for member in &members {
+        assert_eq!(member.listener.warnings(), [""; 0]);
+    }
 }
