@@ -197,7 +197,7 @@ fn artifacts_are_shown_by_cell_by_digest_and_by_file() {
     second[a=2]
     output sum, content [DIGEST]
     object [DIGEST]
-    393 bytes at [FOLDER]/cache/objects-v1/fd/[DIGEST]
+    478 bytes at [FOLDER]/cache/objects-v1/b1/[DIGEST]
 
     1 row, 1 column
 

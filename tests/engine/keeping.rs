@@ -74,16 +74,16 @@ fn a_damaged_object_is_named_taken_out_and_computed_again() {
     let said = |arguments: &[&str]| context.filtered(&context.run(arguments).assert_code(3).stderr);
     for command in ["path", "show"] {
         insta::allow_duplicates!(insta::assert_snapshot!(said(&[command, "second[a=2]"]), @r"
-        error: the artifact of `second[a=2]` is damaged: the bytes of `cache/objects-v1/fd/[DIGEST]` are not those that were stored
+        error: the artifact of `second[a=2]` is damaged: the bytes of `cache/objects-v1/b1/[DIGEST]` are not those that were stored
           help: `provenir run` computes it again; `provenir verify` finds whatever else is damaged
         "));
     }
     insta::assert_snapshot!(said(&["path", "total"]), @r"
-    error: whether the store has `total` is not known: the artifact of `second[a=2]`, which it depends on, is damaged: the bytes of `cache/objects-v1/fd/[DIGEST]` are not those that were stored
+    error: whether the store has `total` is not known: the artifact of `second[a=2]`, which it depends on, is damaged: the bytes of `cache/objects-v1/b1/[DIGEST]` are not those that were stored
       help: `provenir run` computes it again; `provenir verify` finds whatever else is damaged
     ");
     insta::assert_snapshot!(said(&["pin", "second[a=2]"]), @r"
-    error: the artifact of `second[a=2]` is damaged: the bytes of `cache/objects-v1/fd/[DIGEST]` are not those that were stored
+    error: the artifact of `second[a=2]` is damaged: the bytes of `cache/objects-v1/b1/[DIGEST]` are not those that were stored
       help: `provenir run` computes it again; `provenir verify` finds whatever else is damaged; an action key pins an earlier result
     ");
     let told = context.run(&["lineage", "second[a=2]"]).assert_code(0).stdout;
@@ -110,7 +110,7 @@ fn damage_that_no_run_would_see_is_found() {
     assert_eq!(context.executed(&[]), NOTHING, "nothing reads it");
     let said = context.run(&["show", "total"]).assert_code(3).stderr;
     insta::assert_snapshot!(context.filtered(&said), @r"
-    error: object [DIGEST] is damaged: the bytes of `[FOLDER]/cache/objects-v1/bd/[DIGEST]` are not those that were stored
+    error: object [DIGEST] is damaged: the bytes of `[FOLDER]/cache/objects-v1/d9/[DIGEST]` are not those that were stored
       help: `provenir verify --discard` takes what is damaged out of the store; the next `provenir run` that needs it computes it again
     ");
     context.run(&["verify", "--discard"]).assert_code(1);

@@ -27,6 +27,18 @@ pub enum TableError {
         /// What they do digest to.
         found: Digest,
     },
+    /// The values are not those that the file says it was written with.
+    #[error(
+        "`{path}` is damaged: its values digest to {found}, and it was written with values that digest to {expected}; take another copy of it"
+    )]
+    Altered {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The content digest that the file holds.
+        expected: Digest,
+        /// [`Table::content`] of what was read.
+        found: Digest,
+    },
     /// The file is larger than what is read into memory.
     #[error("`{path}` is longer than {FILE_LIMIT} bytes, the most that is read")]
     TooLarge {

@@ -10,8 +10,8 @@ const MAGIC: &[u8; 4] = b"PAR1";
 const DEPTH_LIMIT: usize = 16;
 const NODE_LIMIT: usize = 16 * 1024;
 
-/// Checks the footer of a file; the error is a reason for people.
-pub(crate) fn check(file: &[u8]) -> Result<(), String> {
+/// The footer of a file, checked; the error is a reason for people.
+pub(crate) fn check(file: &[u8]) -> Result<&[u8], String> {
     if file.is_empty() {
         return Err("it is empty".to_owned());
     }
@@ -30,7 +30,9 @@ pub(crate) fn check(file: &[u8]) -> Result<(), String> {
         .checked_sub(length)
         .filter(|start| *start >= MAGIC.len());
     let start = start.ok_or_else(|| format!("its footer claims {length} bytes, more than it holds"))?;
-    Footer(Reader::new("footer", &rest[start..])).file_metadata()
+    let footer = &rest[start..];
+    Footer(Reader::new("footer", footer)).file_metadata()?;
+    Ok(footer)
 }
 
 struct Footer<'a>(Reader<'a>);

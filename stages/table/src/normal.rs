@@ -15,10 +15,13 @@ const ITEM: &str = "element";
 /// Metadata keys with which other programs describe their own encoding of a table; they say nothing about its values.
 const FOREIGN: [&str; 3] = ["ARROW:schema", "PARQUET:field_id", "pandas"];
 
+/// The metadata key under which a file holds the content digest of its table, in hexadecimal digits.
+pub(crate) const CONTENT: &str = "provenir.content";
+
 /// Metadata without what describes an encoding.
 pub(crate) fn metadata(metadata: &Metadata) -> Metadata {
     let mut metadata = metadata.clone();
-    for key in FOREIGN {
+    for key in FOREIGN.into_iter().chain([CONTENT]) {
         metadata.remove(key);
     }
     metadata

@@ -4,7 +4,8 @@
 //! than that. So what has to be bounded is the claims: of all pages together, and of a page beside its length.
 //!
 //! `PageHeader` is a struct of the Thrift compact protocol: field 1 is the type, field 2 the size of the page as it was before
-//! compression, field 3 its size in the file, both without the header (Apache Parquet, `parquet.thrift`).
+//! compression, field 3 its size in the file, both without the header, field 4 the CRC-32 of the page as it is in the file, where its
+//! writer gave one (Apache Parquet, `parquet.thrift`).
 
 use parquet::basic::Compression;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
@@ -21,6 +22,12 @@ pub(crate) fn check(file: &[u8], metadata: &ParquetMetaData) -> Result<(), Strin
         while !chunk.is_empty() {
             let (page, rest) = Page::read(chunk)?;
             chunk = rest;
+            if page.checksums.is_some_and(|(written, found)| written != found) {
+                return Err(format!(
+                    "a page of column `{}` does not have the checksum that it was written with: the file is damaged",
+                    column.column_path().string()
+                ));
+            }
             let possible = u64::from(page.compressed).saturating_mul(growth);
             if u64::from(page.uncompressed) > possible {
                 return Err(format!(
@@ -91,18 +98,21 @@ struct Page {
     uncompressed: u32,
     /// Bytes in the file.
     compressed: u32,
+    /// CRC-32 of these bytes, as the header says and as they are, where the header says one.
+    checksums: Option<(u32, u32)>,
 }
 
 impl Page {
     /// The page at the beginning of a chunk, and what follows it.
     fn read(chunk: &[u8]) -> Result<(Self, &[u8]), String> {
         let mut reader = Reader::new("page header", chunk);
-        let (mut uncompressed, mut compressed) = (None, None);
+        let (mut uncompressed, mut compressed, mut checksum) = (None, None, None);
         let mut id = 0;
         while let Some(kind) = reader.field(&mut id)? {
             match (id, kind) {
                 (2, kind::I32) => uncompressed = Some(reader.zigzag()?),
                 (3, kind::I32) => compressed = Some(reader.zigzag()?),
+                (4, kind::I32) => checksum = Some(reader.zigzag()?),
                 _ => reader.skip(kind)?,
             }
         }
@@ -111,14 +121,67 @@ impl Page {
                 .and_then(|size| u32::try_from(size).ok())
                 .ok_or("its page header lacks a size")
         };
+        let compressed = size(compressed)?;
+        let start = chunk.len() - reader.left();
+        let (bytes, rest) = chunk[start..]
+            .split_at_checked(compressed as usize)
+            .ok_or("a page is longer than its column")?;
+        let checksums = match checksum.map(i32::try_from) {
+            None => None,
+            Some(Ok(written)) => Some((written.cast_unsigned(), crc32fast::hash(bytes))),
+            Some(Err(_)) => return Err("its page header holds a checksum of more than 32 bits".to_owned()),
+        };
         let page = Self {
             uncompressed: size(uncompressed)?,
-            compressed: size(compressed)?,
+            compressed,
+            checksums,
         };
-        let start = chunk.len() - reader.left();
-        let rest = chunk[start..]
-            .get(page.compressed as usize..)
-            .ok_or("a page is longer than its column")?;
         Ok((page, rest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Page;
+
+    fn varint(mut value: u32, bytes: &mut Vec<u8>) {
+        while value >= 0x80 {
+            bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        bytes.push(value as u8);
+    }
+
+    /// CRC-32 of "123456789" (ISO-HDLC, the check value of the catalogue of CRC algorithms).
+    const CHECK: u32 = 0xcbf4_3926;
+
+    /// A page of the bytes "123456789" whose header claims this checksum.
+    fn page(checksum: u32) -> Vec<u8> {
+        let zigzag = |value: u32| (value << 1) ^ (value.cast_signed() >> 31).cast_unsigned();
+        let mut bytes = Vec::new();
+        for value in [0, 9, 9, checksum] {
+            bytes.push(0x15);
+            varint(zigzag(value), &mut bytes);
+        }
+        bytes.push(0);
+        bytes.extend(b"123456789");
+        bytes
+    }
+
+    #[test]
+    fn checksums_are_those_of_the_specification() {
+        let bytes = page(CHECK);
+        let (page, rest) = Page::read(&bytes).unwrap();
+        assert_eq!(page.checksums, Some((CHECK, CHECK)));
+        assert!(rest.is_empty());
+    }
+
+    #[test]
+    fn other_bytes_have_another_checksum() {
+        let mut bytes = page(CHECK);
+        *bytes.last_mut().unwrap() ^= 1;
+        let (written, found) = Page::read(&bytes).unwrap().0.checksums.unwrap();
+        assert_eq!(written, CHECK);
+        assert_ne!(found, CHECK);
     }
 }

@@ -8,9 +8,11 @@ use camino::Utf8Path;
 use fs_err::File;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Type;
-use parquet::file::metadata::ParquetMetaData;
+use parquet::file::metadata::{FileMetaData, ParquetMetaData};
 use provenir_api::Digest;
 
+use crate::normal::CONTENT;
+use crate::write::CREATED_BY;
 use crate::{Table, TableError, footer, pages};
 
 /// The longest file that is read into memory, in bytes.
@@ -25,31 +27,57 @@ const BATCH_ROWS: usize = 1 << 20;
 /// Reads a Parquet table. With `expected`, its bytes must digest to that.
 pub fn read(path: &Utf8Path, expected: Option<Digest>) -> Result<Table, TableError> {
     let bytes = read_bytes(path)?;
-    if let Some(expected) = expected {
-        let found = Digest::of(&bytes);
-        if found != expected {
-            return Err(TableError::Damaged {
-                path: path.to_owned(),
-                expected,
-                found,
-            });
-        }
+    let Some(expected) = expected else {
+        return parse(path, bytes);
+    };
+    let found = Digest::of(&bytes);
+    if found != expected {
+        return Err(TableError::Damaged {
+            path: path.to_owned(),
+            expected,
+            found,
+        });
     }
-    parse(path, bytes)
+    Ok(understand(path, bytes)?.table)
 }
 
-/// A table from the bytes of a Parquet file; `path` is for messages.
+/// A table from the bytes of a Parquet file; `path` is for messages. Where the file holds the content digest of its table, as
+/// those that [`write()`](crate::write()) makes do, its values must digest to that.
 pub fn parse(path: &Utf8Path, bytes: Vec<u8>) -> Result<Table, TableError> {
+    let Understood { table, content } = understand(path, bytes)?;
+    match content {
+        Some(expected) if expected != table.content() => Err(TableError::Altered {
+            path: path.to_owned(),
+            expected,
+            found: table.content(),
+        }),
+        _ => Ok(table),
+    }
+}
+
+/// What a file holds.
+struct Understood {
+    table: Table,
+    /// The content digest that the file was written with.
+    content: Option<Digest>,
+}
+
+fn understand(path: &Utf8Path, bytes: Vec<u8>) -> Result<Understood, TableError> {
     let unreadable = |reason: String| TableError::Unreadable {
         path: path.to_owned(),
         reason,
     };
-    footer::check(&bytes).map_err(unreadable)?;
+    let footer = footer::check(&bytes).map_err(unreadable)?;
+    // Looked for in the bytes, because damage may hide the entry that says so.
+    let ours = footer
+        .windows(CREATED_BY.len())
+        .any(|window| window == CREATED_BY.as_bytes());
     // The Parquet library answers most malformed files with errors, and some with panics.
-    let batch = catch_unwind(AssertUnwindSafe(|| decode(&bytes.into())))
+    let (batch, content) = catch_unwind(AssertUnwindSafe(|| decode(&bytes.into(), ours)))
         .unwrap_or_else(|_| Err("its pages are malformed".to_owned()))
         .map_err(unreadable)?;
-    Table::new(&batch).map_err(|error| unreadable(error.to_string()))
+    let table = Table::new(&batch).map_err(|error| unreadable(error.to_string()))?;
+    Ok(Understood { table, content })
 }
 
 fn read_bytes(path: &Utf8Path) -> Result<Vec<u8>, TableError> {
@@ -71,10 +99,14 @@ fn read_bytes(path: &Utf8Path) -> Result<Vec<u8>, TableError> {
     Ok(bytes)
 }
 
-fn decode(bytes: &Bytes) -> Result<RecordBatch, String> {
+fn decode(bytes: &Bytes, ours: bool) -> Result<(RecordBatch, Option<Digest>), String> {
     let builder =
         ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).map_err(|error| error.to_string())?;
     let rows = claimed_rows(builder.metadata())?;
+    // Another program may have kept our metadata beside values of its own.
+    let content = ours
+        .then(|| recorded_content(builder.metadata().file_metadata()))
+        .transpose()?;
     pages::check(bytes, builder.metadata())?;
     let schema = builder.schema().clone();
     let reader = builder
@@ -92,7 +124,21 @@ fn decode(bytes: &Bytes) -> Result<RecordBatch, String> {
         return Err(format!("it claims {rows} rows and holds {}", batch.num_rows()));
     }
     // Batches carry the schema of the columns; the table's metadata is the reader's.
-    batch.with_schema(schema).map_err(|error| error.to_string())
+    let batch = batch.with_schema(schema).map_err(|error| error.to_string())?;
+    Ok((batch, content))
+}
+
+/// The content digest that a file of ours holds.
+fn recorded_content(file: &FileMetaData) -> Result<Digest, String> {
+    let entries = file.key_value_metadata().into_iter().flatten();
+    let mut recorded = entries.filter(|entry| entry.key == CONTENT);
+    let value = recorded.next().and_then(|entry| entry.value.as_deref());
+    value
+        .filter(|_| recorded.next().is_none())
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(|| {
+            format!("it does not hold the digest of its content (`{CONTENT}`): the file is damaged")
+        })
 }
 
 /// The number of rows, where everything that the footer claims fits the limits.

@@ -10,7 +10,12 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use provenir_api::Digest;
 
+use crate::normal::CONTENT;
 use crate::{Table, TableError, file_content};
+
+/// Who wrote a file, as its footer says. The second format holds its table's content digest, so that a reader that knows nothing
+/// but the file can tell whether it is as it was written. (What another program makes of such a table names that program.)
+pub(crate) const CREATED_BY: &str = "provenir table v2";
 
 /// What was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,9 +70,10 @@ fn profile(schema: &Schema, table: &Table) -> Result<WriterProperties, ParquetEr
     let metadata = table.metadata().iter();
     let metadata = metadata
         .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
+        .chain([KeyValue::new(CONTENT.to_owned(), table.content().hex())])
         .collect();
     let mut properties = WriterProperties::builder()
-        .set_created_by("provenir table v1".to_owned())
+        .set_created_by(CREATED_BY.to_owned())
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
         .set_max_row_group_row_count(Some(128 * 1024))

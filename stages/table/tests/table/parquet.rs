@@ -87,7 +87,7 @@ fn bytes_are_reproducible() {
     assert_eq!(digest(&slice), here);
     assert_eq!(
         here.hex(),
-        "4169d1a3c328a8b60c13338d6723f5b7bb8de8e1796ab293ae1585b7a84b26be"
+        "1694c8e681a83789ff6e9772a861191b42a48694f533146cb9e5a30ddf02b63c"
     );
 }
 
@@ -98,10 +98,14 @@ fn the_file_says_who_made_it_and_no_more() {
     write(&path, &support::sample(10)).unwrap();
     let reader = SerializedFileReader::new(bytes::Bytes::from(fs_err::read(&path).unwrap())).unwrap();
     let file = reader.metadata().file_metadata();
-    assert_eq!(file.created_by(), Some("provenir table v1"));
+    assert_eq!(file.created_by(), Some("provenir table v2"));
     let entries = file.key_value_metadata().unwrap();
     let keys: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
-    assert_eq!(keys, ["environment", "expert", "ARROW:schema"]);
+    assert_eq!(
+        keys,
+        ["environment", "expert", "provenir.content", "ARROW:schema"]
+    );
+    assert_eq!(entries[2].value, Some(support::sample(10).content().hex()));
 }
 
 #[test]
@@ -133,6 +137,25 @@ fn a_changed_file_is_damaged_and_a_wrong_one_unreadable() {
         message.contains("nothing.parquet") && message.contains("No such file"),
         "{message}"
     );
+}
+
+/// Another program may keep our metadata beside values of its own, and a table does not carry the digest of the file that it
+/// was read from.
+#[test]
+fn the_recorded_content_binds_only_files_of_ours() {
+    let mut metadata = support::sample(5).metadata().clone();
+    metadata.insert("provenir.content".to_owned(), Digest::of(b"other").hex());
+    let mut schema = support::sample(5).batch().schema().as_ref().clone();
+    schema.metadata = metadata;
+    let columns = support::sample(5).batch().columns().to_vec();
+    let batch = RecordBatch::try_new(Arc::new(schema), columns).unwrap();
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let table = parse(Utf8Path::new("theirs.parquet"), bytes).unwrap();
+    assert_eq!(table, support::sample(5));
+    assert_eq!(table.metadata(), support::sample(5).metadata());
 }
 
 #[test]
