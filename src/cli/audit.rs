@@ -25,7 +25,7 @@ const SHOWN: usize = 50;
 pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exit, CommandError> {
     let began = clock::instant();
     let plan = session::plan(edition, &arguments.manifest)?;
-    let store = session::create(&arguments.manifest, &plan)?;
+    let store = session::of_plan(&arguments.manifest, &plan)?;
     let survey = Survey::take(&plan, &store, &BTreeSet::new())?;
     let chains = session::select(&plan, &arguments.cell)?;
     let chosen = match (arguments.sample, arguments.all) {
@@ -103,6 +103,7 @@ pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exi
 /// Without a word on what is to be audited nothing is: all of it may take days.
 fn nothing_chosen(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Result<CommandError, CommandError> {
     let history = History::read(store.layout())?;
+    session::warn_of_flawed(&history.flawed);
     let keys: BTreeSet<_> = survey
         .standings
         .iter()

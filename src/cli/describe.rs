@@ -245,7 +245,7 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     if clean.chars().count() <= width {
         return clean;
     }
-    clean.chars().take(width - 1).chain(['…']).collect()
+    clean.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
 /// Columns two spaces apart, each as wide as its widest value.

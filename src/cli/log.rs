@@ -6,7 +6,7 @@ use super::error::{CommandError, Exit};
 use super::selector::Selector;
 use super::{Edition, session, terminal};
 use crate::exec::{Standing, Survey};
-use crate::record::{Execution, RunId, RunStore};
+use crate::record::{Execution, FlawedRun, RunFile, RunId, RunStore, StoredRun};
 use crate::store::StoreError;
 
 /// `log`: of the latest run that executed, or executes, what is meant.
@@ -33,8 +33,15 @@ pub(super) fn log(edition: &Edition, arguments: &LogArguments) -> Result<Exit, C
 
 /// The latest execution of an action, or of the one that gave an object.
 fn by_digest(beginning: &Beginning<'_>, runs: &RunStore) -> Result<Option<(RunId, Execution)>, CommandError> {
+    let mut flawed = Vec::new();
     for run in runs.runs()? {
-        let mut executions = run.executions()?;
+        let mut executions = match of_run(&run) {
+            Ok((_, executions)) => executions,
+            Err(error) => {
+                flawed.push(FlawedRun { run, error });
+                continue;
+            }
+        };
         executions.retain(|execution| {
             let objects = execution.objects.iter().map(provenir_api::Digest::hex);
             objects
@@ -46,10 +53,17 @@ fn by_digest(beginning: &Beginning<'_>, runs: &RunStore) -> Result<Option<(RunId
             return Err(beginning.ambiguous(keys.iter().map(String::as_str)));
         }
         if let Some(execution) = executions.pop() {
+            session::warn_of_flawed(&flawed);
             return Ok(Some((run.id, execution)));
         }
     }
+    session::warn_of_flawed(&flawed);
     Ok(None)
+}
+
+/// What a run was asked for, and what it executed.
+fn of_run(run: &StoredRun) -> Result<(Option<RunFile>, Vec<Execution>), StoreError> {
+    Ok((run.head()?, run.executions()?))
 }
 
 fn by_cell(edition: &Edition, arguments: &LogArguments) -> Result<Exit, CommandError> {
@@ -72,16 +86,24 @@ fn by_cell(edition: &Edition, arguments: &LogArguments) -> Result<Exit, CommandE
     };
     let runs = RunStore::new(store.layout());
     let mut of_name = None;
+    let mut flawed = Vec::new();
     for run in runs.runs()? {
-        let executions = run.executions()?;
+        let (head, executions) = match of_run(&run) {
+            Ok(found) => found,
+            Err(error) => {
+                flawed.push(FlawedRun { run, error });
+                continue;
+            }
+        };
         if let Some(execution) = executions
             .iter()
             .rev()
             .find(|execution| Some(execution.key) == key)
         {
+            session::warn_of_flawed(&flawed);
             return tell(&run.id, execution);
         }
-        if of_name.is_none() && run.head()?.is_some_and(|head| head.manifest == plan.manifest) {
+        if of_name.is_none() && head.is_some_and(|head| head.manifest == plan.manifest) {
             let mut named = executions
                 .into_iter()
                 .rev()
@@ -89,6 +111,7 @@ fn by_cell(edition: &Edition, arguments: &LogArguments) -> Result<Exit, CommandE
             of_name = named.next().map(|execution| (run.id, execution));
         }
     }
+    session::warn_of_flawed(&flawed);
     Err(match of_name {
         Some((run, execution)) => CommandError::request(format!(
             "`{name}`, as the manifest describes it now, was not executed in any recorded run"

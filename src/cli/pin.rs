@@ -7,7 +7,7 @@ use super::selector::Selector;
 use super::standing::absent;
 use super::{Edition, runs, session, terminal};
 use crate::exec::{Standing, Survey};
-use crate::record::{History, RunStore, StoredRun};
+use crate::record::{History, RunFile, RunStore, StoredRun};
 use crate::store::{ActionKey, Layout, Pin, Store};
 
 /// `pin`.
@@ -32,7 +32,9 @@ pub(super) fn pin(edition: &Edition, arguments: &PinArguments) -> Result<Exit, C
             );
         };
         let store = Store::open(layout.root());
-        let name = History::read(&layout)?.name(&key);
+        let history = History::read(&layout)?;
+        session::warn_of_flawed(&history.flawed);
+        let name = history.name(&key);
         tell(&name, &key, store.pin(key, &name, None)?);
         return Ok(Exit::Done);
     }
@@ -93,8 +95,7 @@ fn tell(name: &str, key: &ActionKey, is_new: bool) {
 
 fn list(layout: &Layout) -> Result<Exit, CommandError> {
     let mut grid = Vec::new();
-    for run in pinned_runs(layout)? {
-        let head = run.head()?;
+    for (run, head) in pinned_runs(layout)? {
         let manifest = head.map_or_else(String::new, |head| session::short(&head.manifest).to_string());
         grid.push(vec![format!("run {}", run.id), String::new(), manifest]);
     }
@@ -116,14 +117,14 @@ fn list(layout: &Layout) -> Result<Exit, CommandError> {
     Ok(Exit::Done)
 }
 
-fn pinned_runs(layout: &Layout) -> Result<Vec<StoredRun>, CommandError> {
-    let mut pinned = Vec::new();
-    for run in RunStore::new(layout).runs()? {
-        if run.annotation()?.pinned {
-            pinned.push(run);
-        }
-    }
-    Ok(pinned)
+/// The pinned runs, each with what was asked for.
+fn pinned_runs(layout: &Layout) -> Result<Vec<(StoredRun, Option<RunFile>)>, CommandError> {
+    let (runs, flawed) = RunStore::new(layout).read(|run| {
+        let head = run.head()?;
+        Ok(run.annotation()?.pinned.then_some((run, head)))
+    })?;
+    session::warn_of_flawed(&flawed);
+    Ok(runs.into_iter().flatten().collect())
 }
 
 /// `unpin`.
@@ -134,7 +135,7 @@ pub(super) fn unpin(arguments: &UnpinArguments) -> Result<Exit, CommandError> {
     let manifest = session::absolute(&arguments.manifest)?;
     let mut runs = pinned_runs(store.layout())?;
     let tagged = runs::find(store.layout(), what)?.map(|run| run.id);
-    runs.retain(|run| Some(&run.id) == tagged.as_ref());
+    runs.retain(|(run, _)| Some(&run.id) == tagged.as_ref());
     let meant: Vec<Pin> = store
         .pins()?
         .into_iter()
@@ -160,7 +161,7 @@ pub(super) fn unpin(arguments: &UnpinArguments) -> Result<Exit, CommandError> {
         ));
         return Err(error.help(elsewhere.into_iter().collect::<Vec<_>>().join(", or ")));
     }
-    for run in runs {
+    for (run, _) in runs {
         run.annotate(&store, |annotation| annotation.pinned = false)?;
         terminal::say(&format!("run {} is not pinned any more", run.id));
     }

@@ -1,12 +1,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use provenir_api::Label;
+use serde::Serialize;
+
 use super::arguments::PlanArguments;
 use super::error::{CommandError, Exit};
 use super::{Edition, session, terminal};
 use crate::exec::{Standing, Survey};
 use crate::lineage::Explainer;
 use crate::plan::{CellIndex, Plan};
+use crate::store::ActionKey;
 
 /// `plan`.
 pub(super) fn plan(edition: &Edition, arguments: &PlanArguments) -> Result<Exit, CommandError> {
@@ -16,13 +20,21 @@ pub(super) fn plan(edition: &Edition, arguments: &PlanArguments) -> Result<Exit,
     let survey = Survey::take(&plan, &store, &force)?;
     store.flush();
     let explainer = Explainer::new(&plan, &store, &survey);
-    let mut text = heading(&plan, &survey);
-    text.push_str(&table(&plan, &survey));
-    if arguments.verbose {
-        text.push_str(&cells(&plan, &explainer, &survey)?);
+    let text = if arguments.json {
+        let cells = as_json(&plan, &explainer, &survey)?;
+        let text = serde_json::to_string_pretty(&cells).map_err(std::io::Error::from)?;
+        format!("{text}\n")
     } else {
-        text.push_str(&reasons(&plan, &explainer, &survey)?);
-    }
+        let mut text = heading(&plan, &survey);
+        text.push_str(&table(&plan, &survey));
+        text.push_str(&if arguments.verbose {
+            cells(&plan, &explainer, &survey)?
+        } else {
+            reasons(&plan, &explainer, &survey)?
+        });
+        text
+    };
+    session::warn_of_flawed(explainer.flawed());
     terminal::print(&text)?;
     Ok(Exit::Done)
 }
@@ -155,4 +167,56 @@ fn cells(plan: &Plan, explainer: &Explainer<'_>, survey: &Survey<'_>) -> Result<
         grid.push(vec![plan.name(cell), key, standing.to_owned(), reason]);
     }
     Ok(format!("\n{}", session::aligned(&grid)))
+}
+
+/// A cell for programs.
+#[derive(Serialize)]
+struct PlannedCell<'a> {
+    cell: String,
+    stage: &'a str,
+    /// Its value of each of the stage's axes.
+    point: BTreeMap<&'a str, &'a Label>,
+    state: State,
+    /// Its action; `null` where it is known only when others have run.
+    key: Option<ActionKey>,
+    /// Why it has to run; `null` where it has not, or where that is not known yet.
+    reason: Option<String>,
+    /// The nearest cell that has to run before it is known; `null` where it is known.
+    waits_for: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum State {
+    UpToDate,
+    ToRun,
+    Unknown,
+}
+
+/// Every cell, in the order of the plan.
+fn as_json<'a>(
+    plan: &'a Plan,
+    explainer: &Explainer<'_>,
+    survey: &Survey<'_>,
+) -> Result<Vec<PlannedCell<'a>>, CommandError> {
+    let mut planned = Vec::with_capacity(plan.cells.len());
+    for (index, standing) in survey.standings.iter().enumerate() {
+        let stage = plan.stage_of(index);
+        let (state, key, waits_for) = match standing {
+            Standing::Cached(result) => (State::UpToDate, Some(result.key()), None),
+            Standing::Due { key, .. } => (State::ToRun, Some(*key), None),
+            Standing::Unknown { producer } => (State::Unknown, None, Some(plan.name(*producer))),
+        };
+        let axes = stage.axes.iter().map(AsRef::as_ref);
+        planned.push(PlannedCell {
+            cell: plan.name(index),
+            stage: &stage.name,
+            point: axes.zip(&plan.cells[index].labels).collect(),
+            state,
+            key,
+            reason: explainer.brief(index)?,
+            waits_for,
+        });
+    }
+    Ok(planned)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::sync::{Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::schema;
@@ -14,6 +15,7 @@ use super::{Edition, environment};
 use crate::exec::{WorkerProgram, greeting};
 use crate::manifest;
 use crate::plan::{CellIndex, Plan};
+use crate::record::{FlawedRun, RunId};
 use crate::store::{Layout, Store};
 
 /// Reads and expands a manifest; warns of what is odd in it.
@@ -141,6 +143,48 @@ fn warn_of_newer(root: &Utf8Path) -> Result<(), CommandError> {
         ));
     }
     Ok(())
+}
+
+/// The store of a plan, which must be there.
+pub(super) fn of_plan(arguments: &ManifestArguments, plan: &Plan) -> Result<Store, CommandError> {
+    let root = environment::store(arguments.store.cache.as_deref(), &plan.folder)?;
+    there(&Layout::new(root))
+}
+
+/// Warns of runs whose records cannot be understood, of each once, however often they are read.
+pub(super) fn warn_of_flawed(flawed: &[FlawedRun]) {
+    const SHOWN: usize = 8;
+    static TOLD: Mutex<BTreeSet<RunId>> = Mutex::new(BTreeSet::new());
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let fresh: Vec<&FlawedRun> = flawed
+        .iter()
+        .filter(|flawed| told.insert(flawed.run.id.clone()))
+        .collect();
+    if fresh.is_empty() {
+        return;
+    }
+    let mut text = match fresh.len() {
+        1 => "warning: the record of a run cannot be understood and is left out".to_owned(),
+        count => format!("warning: the records of {count} runs cannot be understood and are left out"),
+    };
+    for flawed in fresh.iter().take(SHOWN) {
+        let _ = write!(text, "\n  {}: {}", short(flawed.run.folder()), flawed.reason());
+    }
+    if fresh.len() > SHOWN {
+        let _ = write!(
+            text,
+            "\n  and {} more: `provenir verify` lists them",
+            fresh.len() - SHOWN
+        );
+    }
+    text.push_str(if fresh.iter().all(|flawed| flawed.is_newer()) {
+        "\n  help: the newer version reads them"
+    } else if fresh.len() == 1 {
+        "\n  help: move the folder out of the store: no result is lost, only that run's history"
+    } else {
+        "\n  help: move those folders out of the store: no result is lost, only the history of those runs"
+    });
+    say(&text);
 }
 
 /// The worker that belongs to the command.

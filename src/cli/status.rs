@@ -1,13 +1,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::arguments::ManifestArguments;
+use camino::Utf8Path;
+use jiff::Timestamp;
+
+use super::arguments::{ManifestArguments, OverrideArguments};
 use super::error::{CommandError, Exit};
 use super::measure::bytes;
 use super::{Edition, runs, session, terminal};
 use crate::display::counts;
 use crate::exec::{Standing, Survey};
-use crate::record::RunStore;
+use crate::record::{Latest, RunStore};
 use crate::store::{ActionKey, partials, standing};
 
 /// `status`.
@@ -35,8 +38,14 @@ pub(super) fn status(edition: &Edition, arguments: &ManifestArguments) -> Result
             cached.to_string(),
         ]);
     }
+    let options = arguments.overrides.words();
+    let options = if options.is_empty() {
+        String::new()
+    } else {
+        format!(" with `{}`", options.join(" "))
+    };
     let mut text = format!(
-        "{} ({}): {} of {} cells up to date\nstore {}\n\n{}",
+        "{} ({}{options}): {} of {} cells up to date\nstore {}\n\n{}",
         plan.pipeline,
         session::short(&plan.manifest),
         survey.cached(),
@@ -65,25 +74,49 @@ pub(super) fn status(edition: &Edition, arguments: &ManifestArguments) -> Result
         "interrupted, with checkpoints to go on from",
         idle.map(|partial| format!("{}: {}", name(&partial.key), bytes(partial.size))),
     );
-    if let Some(last) = RunStore::new(store.layout()).runs()?.first() {
-        let outcome = last.outcome()?;
-        let is_running = outcome.is_none() && last.is_running()?;
-        let how = runs::state(outcome.as_ref().map(|outcome| &outcome.summary), is_running);
-        let ended = match outcome {
-            Some(outcome) => {
-                let when = outcome.ended.strftime("%Y-%m-%d %H:%M:%S UTC");
-                let mut told = format!("{how}, {when}: {}", counts(&outcome.summary));
-                if let Some(failure) = &outcome.summary.halted {
-                    let _ = write!(told, "\n  {}", failure.message);
-                }
-                told
-            }
-            None => how.to_owned(),
-        };
-        let _ = writeln!(text, "\nlast run {}: {ended}", last.id);
-    }
+    text.push_str(&last(&RunStore::new(store.layout()), &plan.manifest)?);
     terminal::print(&text)?;
     Ok(Exit::Done)
+}
+
+/// The last run: of the manifest, or, where it has none, of any other.
+fn last(runs: &RunStore, manifest: &Utf8Path) -> Result<String, CommandError> {
+    let (own, flawed) = runs.latest(Some(manifest))?;
+    session::warn_of_flawed(&flawed);
+    let latest = match own {
+        Some(own) => Some(own),
+        None => runs.latest(None)?.0,
+    };
+    let Some(Latest { run, repeated }) = latest else {
+        return Ok(String::new());
+    };
+    let mut text = format!("\nlast run {}", run.id);
+    if let Some(head) = run.head()? {
+        let _ = write!(text, " of `{}`", session::short(&head.manifest));
+        let options = OverrideArguments::recorded(&head.command).map(|options| options.words());
+        if let Some(words) = options.filter(|words| !words.is_empty()) {
+            let _ = write!(text, " with `{}`", words.join(" "));
+        }
+    }
+    let outcome = run.outcome()?;
+    let is_running = outcome.is_none() && run.is_running()?;
+    let how = runs::state(outcome.as_ref().map(|outcome| &outcome.summary), is_running);
+    let _ = write!(text, ": {how}");
+    if let Some(outcome) = outcome {
+        let _ = write!(text, ", {}: {}", time(outcome.ended), counts(&outcome.summary));
+        if let Some(failure) = &outcome.summary.halted {
+            let _ = write!(text, "\n  {}", failure.message);
+        }
+    }
+    if let Some(repeated) = repeated {
+        let _ = write!(text, "\n  run again with nothing to do, {}", time(repeated));
+    }
+    text.push('\n');
+    Ok(text)
+}
+
+fn time(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
 fn section(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {

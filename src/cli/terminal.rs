@@ -62,6 +62,15 @@ pub(super) fn show(diagnostics: &Diagnostics) {
     say(diagnostics.render(width(), colour).trim_end());
 }
 
+/// Columns of the terminal on standard output; `None` where it is none, so that nothing need be cut.
+pub(super) fn columns() -> Option<usize> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 /// Columns of the terminal on standard error; a readable width where it is none.
 fn width() -> usize {
     const DEFAULT: usize = 100;

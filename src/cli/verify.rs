@@ -11,8 +11,8 @@ use super::digest::{Beginning, Name};
 use super::error::{CommandError, Exit};
 use super::measure::{bytes, count};
 use super::{environment, session, terminal};
-use crate::record::History;
-use crate::store::{ActionKey, Scope, Store, StoreError, Verification, hash_file};
+use crate::record::{FlawedRun, History};
+use crate::store::{ActionKey, Remover, Scope, Store, StoreError, Verification, hash_file};
 
 /// So many of a kind are named.
 const SHOWN: usize = 50;
@@ -46,15 +46,9 @@ pub(super) fn verify(arguments: &VerifyArguments) -> Result<Exit, CommandError> 
     }
     let is_partial = !arguments.what.is_empty();
     let verification = store.verify(is_partial.then_some(&wanted.scope))?;
-    let history = if verification.damaged.is_empty() && verification.missing.is_empty() {
-        History::default()
-    } else {
-        History::read(store.layout())?
-    };
+    let history = History::read(store.layout())?;
     if arguments.discard {
-        for object in verification.damaged.keys() {
-            store.discard_if_damaged(object)?;
-        }
+        discard(&store, &verification)?;
     }
     let report = Report {
         store: &store,
@@ -71,11 +65,25 @@ pub(super) fn verify(arguments: &VerifyArguments) -> Result<Exit, CommandError> 
         terminal::print(&report.text())?;
     }
     let altered = wanted.files.iter().any(|file| file.state != State::Intact);
-    Ok(if verification.is_bad() || altered {
+    Ok(if report.is_bad() || altered {
         Exit::StageFailed
     } else {
         Exit::Done
     })
+}
+
+/// Takes what is damaged out of the store: objects, and results that cannot be understood.
+fn discard(store: &Store, found: &Verification) -> Result<(), CommandError> {
+    for object in found.damaged.keys() {
+        store.discard_if_damaged(object)?;
+    }
+    let mut remover = Remover::new(store);
+    for unreadable in &found.unreadable {
+        if let Some(key) = &unreadable.key {
+            remover.unreadable(key, &unreadable.path)?;
+        }
+    }
+    Ok(())
 }
 
 impl Wanted {
@@ -177,6 +185,19 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
+    /// Runs whose records cannot be understood, where all of the store was asked for.
+    fn records(&self) -> &[FlawedRun] {
+        if self.is_partial {
+            &[]
+        } else {
+            &self.history.flawed
+        }
+    }
+
+    fn is_bad(&self) -> bool {
+        self.verification.is_bad() || !self.records().is_empty()
+    }
+
     fn text(&self) -> String {
         let found = self.verification;
         let mut text = String::new();
@@ -232,10 +253,19 @@ impl Report<'_> {
         section(
             &mut text,
             "unreadable",
-            found
-                .unreadable
+            found.unreadable.iter().map(|unreadable| {
+                let of = unreadable.key.map_or_else(String::new, |key| {
+                    format!(", the result of {}", self.history.name(&key))
+                });
+                format!("{}{of}: {}", session::short(&unreadable.path), unreadable.reason)
+            }),
+        );
+        section(
+            &mut text,
+            "records of runs that cannot be understood: other commands go on without those runs, and `gc` removes nothing",
+            self.records()
                 .iter()
-                .map(|(path, reason)| format!("{}: {reason}", session::short(path))),
+                .map(|flawed| format!("{}: {}", session::short(flawed.run.folder()), flawed.reason())),
         );
         section(
             &mut text,
@@ -248,7 +278,7 @@ impl Report<'_> {
         for step in self.steps() {
             let _ = write!(text, "\nnext: {step}");
         }
-        if !found.is_bad() && self.files.iter().all(|file| file.state == State::Intact) {
+        if !self.is_bad() && self.files.iter().all(|file| file.state == State::Intact) {
             let line_break = if text.is_empty() || text.ends_with('\n') {
                 ""
             } else {
@@ -275,8 +305,21 @@ impl Report<'_> {
         if !found.missing.is_empty() {
             steps.push("the next `provenir run` that needs a missing object computes it again");
         }
-        if !found.unreadable.is_empty() {
-            steps.push("a result that cannot be read is computed again by the next `provenir run` that needs it; other files named here can be removed");
+        if found.unreadable.iter().any(|unreadable| unreadable.key.is_some()) {
+            steps.push(if self.discarded {
+                "the results that cannot be read were taken out of the store; the next `provenir run` that needs them computes them again"
+            } else {
+                "`provenir verify --discard` takes the results that cannot be read out of the store; the next `provenir run` that needs them computes them again"
+            });
+        }
+        if found.unreadable.iter().any(|unreadable| unreadable.key.is_none()) {
+            steps.push("files that are none of the store's can be moved away");
+        }
+        if self.records().iter().any(FlawedRun::is_newer) {
+            steps.push("the newer version of Provenir reads the records that it wrote");
+        }
+        if self.records().iter().any(|flawed| !flawed.is_newer()) {
+            steps.push("move the folder of a run with damaged records out of the store: no result is lost, only that run's history");
         }
         if !found.orphaned.is_empty() {
             steps.push("`provenir gc` says what could be removed, orphaned objects included");
@@ -310,7 +353,19 @@ impl Report<'_> {
             "discarded": self.discarded,
             "missing": found.missing.iter().map(flaw).collect::<Vec<_>>(),
             "unreadable": found.unreadable.iter()
-                .map(|(path, reason)| json!({ "path": path, "reason": reason })).collect::<Vec<_>>(),
+                .map(|unreadable| json!({
+                    "path": unreadable.path,
+                    "action": unreadable.key.map(|key| key.to_string()),
+                    "cell": unreadable.key.and_then(|key| self.history.cell(&key)),
+                    "reason": unreadable.reason,
+                })).collect::<Vec<_>>(),
+            "records": self.records().iter()
+                .map(|flawed| json!({
+                    "run": flawed.run.id,
+                    "path": flawed.run.folder(),
+                    "reason": flawed.reason(),
+                    "newer": flawed.is_newer(),
+                })).collect::<Vec<_>>(),
             "orphaned": found.orphaned.iter()
                 .map(|(object, size)| json!({ "object": object.to_string(), "bytes": size })).collect::<Vec<_>>(),
             "files": files.collect::<Vec<_>>(),

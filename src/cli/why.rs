@@ -31,6 +31,7 @@ pub(super) fn why(edition: &Edition, arguments: &WhyArguments) -> Result<Exit, C
     for cell in cells {
         found.push(explainer.explain(cell)?);
     }
+    session::warn_of_flawed(explainer.flawed());
     let text = if arguments.json {
         let text = serde_json::to_string_pretty(&found).map_err(std::io::Error::from)?;
         format!("{text}\n")

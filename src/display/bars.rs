@@ -90,7 +90,7 @@ impl<'a> Bars<'a> {
             Event::RunFinished { summary } => {
                 self.run.finish_and_clear();
                 let _ = self.screen.clear();
-                for warning in self.repeats.rest() {
+                for warning in self.repeats.rest(self.plan) {
                     self.say(&warning);
                 }
                 self.say(&ending(summary, self.plan, &self.updated));

@@ -73,7 +73,7 @@ impl<'a> Lines<'a> {
             self.updated.push((*path).to_owned(), urgent(event).is_some());
         }
         if let Event::RunFinished { summary } = event {
-            for warning in self.repeats.rest() {
+            for warning in self.repeats.rest(self.plan) {
                 say(&warning);
             }
             if !self.quiet || summary.is_incomplete() {

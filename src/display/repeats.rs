@@ -4,12 +4,17 @@ use provenir_api::protocol::{Blame, Level};
 
 use super::sentence::grouped;
 use crate::exec::Event;
-use crate::plan::CellIndex;
+use crate::plan::{CellIndex, Plan};
 
-/// Keeps from a person what says nothing new: a warning that another cell gave in the same words, and what follows from
-/// the failure that stopped the run. All of it is counted.
+/// So many failed cells are named where they block others.
+const NAMED: usize = 3;
+
+/// Keeps from a person what says nothing new: a warning that another cell gave in the same words, a cell that another one's
+/// failure blocks, and what follows from the failure that stopped the run. All of it is counted.
 #[derive(Default)]
 pub(super) struct Repeats {
+    /// By stage, the cells that are blocked, and the failed cells that block them.
+    blocked: BTreeMap<usize, (BTreeSet<CellIndex>, BTreeSet<CellIndex>)>,
     /// The cells that gave a warning, by its words.
     warnings: BTreeMap<String, BTreeSet<CellIndex>>,
     halted: bool,
@@ -33,20 +38,47 @@ impl Repeats {
                 false
             }
             Event::CellFailed { failure, .. } => self.halted && failure.blame == Blame::Environment,
-            Event::CellBlocked { .. } => self.halted,
+            Event::CellBlocked { cell, by } => {
+                if !self.halted {
+                    let stage = cell.plan.cells[cell.index].stage;
+                    let (blocked, failed) = self.blocked.entry(stage).or_default();
+                    blocked.insert(cell.index);
+                    failed.insert(by.index);
+                }
+                true
+            }
             _ => false,
         }
     }
 
-    /// What is left to say at the end: how many more cells gave each warning.
-    pub(super) fn rest(&self) -> Vec<String> {
-        self.warnings
-            .iter()
-            .filter_map(|(message, cells)| {
-                let more = cells.len() - 1;
-                let plural = if more == 1 { "" } else { "s" };
-                (more > 0).then(|| format!("warning: {} more cell{plural}: {message}", grouped(more)))
-            })
-            .collect()
+    /// What is left to say at the end: which cells are blocked, stage by stage, and how many more cells gave each warning.
+    pub(super) fn rest(&self, plan: &Plan) -> Vec<String> {
+        let blocked = self.blocked.iter().map(|(stage, (cells, failed))| {
+            let who = match cells.first() {
+                Some(cell) if cells.len() == 1 => format!("{} needs", plan.name(*cell)),
+                _ => format!(
+                    "{} cells of {} need",
+                    grouped(cells.len()),
+                    plan.stages[*stage].name
+                ),
+            };
+            let mut names: Vec<String> = failed.iter().take(NAMED).map(|cell| plan.name(*cell)).collect();
+            if failed.len() > NAMED {
+                names.push(format!("{} more", grouped(failed.len() - NAMED)));
+            }
+            let last = names.pop().unwrap_or_default();
+            let names = if names.is_empty() {
+                last
+            } else {
+                format!("{} or {last}", names.join(", "))
+            };
+            format!("blocked: {who} {names}, which failed")
+        });
+        let warnings = self.warnings.iter().filter_map(|(message, cells)| {
+            let more = cells.len() - 1;
+            let plural = if more == 1 { "" } else { "s" };
+            (more > 0).then(|| format!("warning: {} more cell{plural}: {message}", grouped(more)))
+        });
+        blocked.chain(warnings).collect()
     }
 }

@@ -110,7 +110,6 @@ pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
             duration(*seconds),
             failure.message
         ),
-        Event::CellBlocked { cell, by } => format!("blocked: {cell} needs {by}, which failed"),
         // Those that were not begun are counted at the end.
         Event::CellCancelled { cell, begun: true } => format!("stopped: {cell}"),
         Event::RunHalted { failure } => failed("the run stops", failure),
@@ -224,7 +223,9 @@ pub(super) fn progress(progress: &Progress) -> String {
 
 /// Time in the largest units that matter: `0.08 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
 pub(crate) fn duration(seconds: f64) -> String {
-    let whole = Duration::from_secs_f64(seconds.max(0.0)).as_secs();
+    // Not `max`: it may give on the sign of a zero, which the sum of nothing has.
+    let seconds = if seconds > 0.0 { seconds } else { 0.0 };
+    let whole = Duration::from_secs_f64(seconds).as_secs();
     match whole {
         0..=9 => format!("{seconds:.2} s"),
         10..=59 => format!("{whole} s"),
@@ -295,7 +296,10 @@ fn grouped_u64(count: u64) -> String {
 
 /// Three significant digits.
 fn significant(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if !value.is_finite() {
         return value.to_string();
     }
     let magnitude = value.abs().log10().floor();
@@ -314,7 +318,7 @@ mod tests {
 
     #[test]
     fn times_are_told_in_the_units_that_matter() {
-        let told: Vec<String> = [0.0, 0.0834, 9.99, 12.7, 75.0, 3600.0 * 2.0 + 301.0]
+        let told: Vec<String> = [-0.0, 0.0834, 9.99, 12.7, 75.0, 3600.0 * 2.0 + 301.0]
             .map(duration)
             .into();
         assert_eq!(
@@ -329,7 +333,7 @@ mod tests {
             [0, 999, 1000, 1_234_567].map(grouped),
             ["0", "999", "1,000", "1,234,567"]
         );
-        let told: Vec<String> = [0.0, 0.012_345, 2442.4, -1.5, 1.0e-9].map(significant).into();
+        let told: Vec<String> = [-0.0, 0.012_345, 2442.4, -1.5, 1.0e-9].map(significant).into();
         assert_eq!(told, ["0", "0.0123", "2442", "-1.50", "1.00e-9"]);
     }
 

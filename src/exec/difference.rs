@@ -1,11 +1,19 @@
+//! What differs between two actions.
+//!
+//! * `inputs`: artifacts that arrive at a port.
+
+mod inputs;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use provenir_api::{Digest, Label};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::store::{Action, ActionInput};
+pub(crate) use inputs::changed_inputs;
+
+use crate::store::Action;
+use inputs::compare_inputs;
 
 /// One field in which two actions differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -54,6 +62,13 @@ pub enum Difference {
         added: usize,
         /// Artifacts that are not there any more.
         removed: usize,
+        /// Which were not there before, in as few words as tell them: values of an axis (`seed=3`), members of a union, or
+        /// the labels of each. Nothing where the port takes one artifact.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        gained: Vec<String>,
+        /// Which are not there any more, in the same words.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        lost: Vec<String>,
     },
     /// The numeric platform, where it counts.
     Platform {
@@ -142,56 +157,6 @@ fn compare(old: Option<&Value>, new: Option<&Value>, pointer: &str, found: &mut 
     }
 }
 
-/// Artifacts at a port, by gathered labels and source.
-type Port<'a> = BTreeMap<(&'a BTreeMap<String, Label>, &'a str), Digest>;
-
-fn by_port(inputs: &[ActionInput]) -> BTreeMap<&str, Port<'_>> {
-    let mut ports: BTreeMap<&str, Port<'_>> = BTreeMap::new();
-    for input in inputs {
-        let place = (&input.gathered, input.source.as_str());
-        ports.entry(&input.port).or_default().insert(place, input.content);
-    }
-    ports
-}
-
-/// The artifacts at a port that have the same labels and source in both actions and another content: before, now.
-pub(crate) fn changed_inputs(old: &Action, new: &Action, port: &str) -> Vec<(Digest, Digest)> {
-    let (old, new) = (by_port(&old.inputs), by_port(&new.inputs));
-    let (Some(old), Some(new)) = (old.get(port), new.get(port)) else {
-        return Vec::new();
-    };
-    let pairs = new
-        .iter()
-        .filter_map(|(place, now)| Some((*old.get(place)?, *now)));
-    pairs.filter(|(before, now)| before != now).collect()
-}
-
-fn compare_inputs(old: &[ActionInput], new: &[ActionInput], found: &mut Vec<Difference>) {
-    let (old, new) = (by_port(old), by_port(new));
-    let ports: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
-    let nothing = Port::new();
-    for port in ports {
-        let (old, new) = (
-            old.get(port).unwrap_or(&nothing),
-            new.get(port).unwrap_or(&nothing),
-        );
-        let added = new.keys().filter(|place| !old.contains_key(*place)).count();
-        let removed = old.keys().filter(|place| !new.contains_key(*place)).count();
-        let changed = new
-            .iter()
-            .filter(|(place, content)| old.get(*place).is_some_and(|old| old != *content))
-            .count();
-        if added + removed + changed > 0 {
-            found.push(Difference::Input {
-                port: port.to_owned(),
-                changed,
-                added,
-                removed,
-            });
-        }
-    }
-}
-
 /// A short phrase: `epochs 50 → 60`.
 impl fmt::Display for Difference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -223,20 +188,26 @@ impl fmt::Display for Difference {
                 changed,
                 added,
                 removed,
+                gained,
+                lost,
             } => {
-                write!(formatter, "input {port}")?;
-                let mut first = true;
-                for (count, what) in [(changed, "changed"), (added, "added"), (removed, "removed")] {
-                    if *count > 0 {
-                        let comma = if first { "" } else { "," };
-                        first = false;
-                        match (count, changed + added + removed) {
-                            (1, 1) => write!(formatter, " {what}")?,
-                            _ => write!(formatter, "{comma} {count} {what}")?,
-                        }
+                let mut told = Vec::new();
+                match (changed, added + removed) {
+                    (0, _) => {}
+                    (1, 0) => told.push("changed".to_owned()),
+                    (count, _) => told.push(format!("{count} changed")),
+                }
+                for (terms, verb, is_there, plain) in [
+                    (gained, "also collects", *added > 0, "added"),
+                    (lost, "no longer collects", *removed > 0, "removed"),
+                ] {
+                    if !terms.is_empty() {
+                        told.push(format!("{verb} {}", listed(terms)));
+                    } else if is_there {
+                        told.push(plain.to_owned());
                     }
                 }
-                Ok(())
+                write!(formatter, "input {port} {}", told.join(", "))
             }
             Self::Platform { old, new } => {
                 let told = |platform: &Option<String>| match platform {
@@ -251,12 +222,23 @@ impl fmt::Display for Difference {
 
 /// Characters of a value that are shown.
 const LONGEST: usize = 40;
+/// So many terms are shown.
+const TERMS: usize = 6;
+
+/// Terms, the first few of many.
+fn listed(terms: &[String]) -> String {
+    let shown = terms[..terms.len().min(TERMS)].join(", ");
+    match terms.len().saturating_sub(TERMS) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
 
 fn shown(value: Option<&Value>, absent: Option<&Absent>) -> String {
     match (value, absent) {
         (Some(value), _) => value.to_string(),
-        (None, Some(Absent::Default(Value::Null))) => "none (default)".to_owned(),
-        (None, Some(Absent::Default(value))) => format!("{value} (default)"),
+        (None, Some(Absent::Default(Value::Null))) => "none, the default".to_owned(),
+        (None, Some(Absent::Default(value))) => format!("{value}, the default"),
         (None, Some(Absent::NoEffect)) => "no effect".to_owned(),
         (None, None) => "default".to_owned(),
     }
@@ -277,9 +259,11 @@ pub(crate) fn cut_apart(old: String, new: String, longest: usize) -> (String, St
 
 #[cfg(test)]
 mod tests {
+    use provenir_api::{Digest, Label};
     use serde_json::json;
 
     use super::*;
+    use crate::store::ActionInput;
 
     fn action(parameters: Value) -> Action {
         Action {
@@ -339,11 +323,11 @@ mod tests {
         assert_eq!(told(None), "rbc.window 3 → default");
         assert_eq!(
             told(Some(Absent::Default(json!(1)))),
-            "rbc.window 3 → 1 (default)"
+            "rbc.window 3 → 1, the default"
         );
         assert_eq!(
             told(Some(Absent::Default(Value::Null))),
-            "rbc.window 3 → none (default)"
+            "rbc.window 3 → none, the default"
         );
         assert_eq!(told(Some(Absent::NoEffect)), "rbc.window 3 → no effect");
     }
@@ -381,7 +365,7 @@ mod tests {
                 "revision of train 2 → 3",
                 "the file at expert changed",
                 "input demos changed",
-                "input table 2 added, 1 removed"
+                "input table also collects seed=3, seed=4, no longer collects seed=2"
             ]
         );
     }

@@ -17,51 +17,39 @@ pub(super) fn explained(
     let Some(kind) = kind else { return found };
     let mut explained = Vec::with_capacity(found.len());
     for difference in found {
-        match difference {
+        let (pointer, value, lacking) = match difference {
             Difference::Parameter {
                 pointer,
                 old: None,
                 new: Some(value),
                 ..
-            } => {
-                let absent = absent(kind, old, &pointer, &value);
-                push(
-                    &mut explained,
-                    pointer,
-                    value,
-                    absent,
-                    |value, absent, pointer| Difference::Parameter {
-                        pointer,
-                        old: None,
-                        new: Some(value),
-                        absent,
-                    },
-                );
-            }
+            } => (pointer, value, Lacking::Old),
             Difference::Parameter {
                 pointer,
                 old: Some(value),
                 new: None,
                 ..
-            } => {
-                let absent = absent(kind, new, &pointer, &value);
-                push(
-                    &mut explained,
-                    pointer,
-                    value,
-                    absent,
-                    |value, absent, pointer| Difference::Parameter {
-                        pointer,
-                        old: Some(value),
-                        new: None,
-                        absent,
-                    },
-                );
+            } => (pointer, value, Lacking::New),
+            other => {
+                explained.push(other);
+                continue;
             }
-            other => explained.push(other),
-        }
+        };
+        let action = match lacking {
+            Lacking::Old => old,
+            Lacking::New => new,
+        };
+        let absent = absent(kind, action, &pointer, &value);
+        push(&mut explained, pointer, value, absent, lacking);
     }
     explained
+}
+
+/// Which of two actions does not have a parameter.
+#[derive(Clone, Copy)]
+enum Lacking {
+    Old,
+    New,
 }
 
 /// Adds a difference; of a table that has defaults, one for each of its fields.
@@ -70,17 +58,28 @@ fn push(
     pointer: String,
     value: Value,
     absent: Option<Absent>,
-    difference: impl Fn(Value, Option<Absent>, String) -> Difference + Copy,
+    lacking: Lacking,
 ) {
     match (value, absent) {
         (Value::Object(fields), Some(Absent::Default(Value::Object(defaults)))) => {
             for (name, field) in fields {
                 let default = defaults.get(&name).cloned().map(Absent::Default);
                 let pointer = provenir_api::schema::join(&pointer, &name);
-                push(explained, pointer, field, default, difference);
+                push(explained, pointer, field, default, lacking);
             }
         }
-        (value, absent) => explained.push(difference(value, absent, pointer)),
+        (value, absent) => {
+            let (old, new) = match lacking {
+                Lacking::Old => (None, Some(value)),
+                Lacking::New => (Some(value), None),
+            };
+            explained.push(Difference::Parameter {
+                pointer,
+                old,
+                new,
+                absent,
+            });
+        }
     }
 }
 
@@ -176,8 +175,8 @@ mod tests {
                 &json!({ "method": "rbc", "epochs": 5, "batch": 7, "rbc": { "window": 0.5 } })
             ),
             [
-                format!("batch {} (default) → 7", defaults["batch"]),
-                "rbc.window none (default) → 0.5".to_owned(),
+                format!("batch {}, the default → 7", defaults["batch"]),
+                "rbc.window none, the default → 0.5".to_owned(),
             ]
         );
         assert!(defaults["rbc"]["window"].is_null());

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -16,8 +17,8 @@ pub struct RunDifference {
     pub manifest: Vec<Difference>,
     /// Program, host, repository, numeric platform: name, before, after.
     pub environment: Vec<(String, Option<String>, Option<String>)>,
-    /// Cells whose action or artifacts differ, by name.
-    pub cells: BTreeMap<String, CellDifference>,
+    /// Cells whose action or artifacts differ, by name, in the order of the plans.
+    pub cells: IndexMap<String, CellDifference>,
     /// How many cells both had with the same artifacts.
     pub same: usize,
 }
@@ -75,14 +76,13 @@ impl RunDifference {
             run.cells().map(|(cell, key)| (cell.to_owned(), key)).collect()
         };
         let (before, after) = (cells(old), cells(new));
-        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         let mut difference = Self {
             manifest,
             environment: environment(old, new),
-            cells: BTreeMap::new(),
+            cells: IndexMap::new(),
             same: 0,
         };
-        for name in names {
+        for name in merged(&old.order(), &new.order()) {
             let found = match (before.get(name), after.get(name)) {
                 (Some(_), None) => CellDifference::Removed,
                 (None, Some(_)) => CellDifference::Added,
@@ -99,10 +99,33 @@ impl RunDifference {
                 }
                 (None, None) => continue,
             };
-            difference.cells.insert(name.clone(), found);
+            difference.cells.insert(name.to_owned(), found);
         }
         Ok(difference)
     }
+}
+
+/// The names of two plans, each once, in the order of the second; what only the first has follows what it follows there.
+fn merged<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<&'a str> {
+    let places: BTreeMap<&str, usize> = new
+        .iter()
+        .enumerate()
+        .map(|(place, name)| (*name, place + 1))
+        .collect();
+    let mut gone: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+    let mut after = 0;
+    for name in old {
+        match places.get(name) {
+            Some(place) => after = *place,
+            None => gone.entry(after).or_default().push(name),
+        }
+    }
+    let mut names = gone.remove(&0).unwrap_or_default();
+    for (name, place) in new.iter().zip(1..) {
+        names.push(name);
+        names.extend(gone.remove(&place).unwrap_or_default());
+    }
+    names
 }
 
 /// A resolved manifest with the overrides that hold everywhere, as the command line and profiles make them, folded into
@@ -278,6 +301,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_only_one_plan_has_stays_where_it_was() {
+        assert_eq!(
+            merged(&["z", "a", "b", "x", "c", "y"], &["a", "n", "b", "c"]),
+            ["z", "a", "n", "b", "x", "c", "y"]
+        );
+        assert_eq!(merged(&[], &["b", "a"]), ["b", "a"]);
+        assert_eq!(merged(&["b", "a"], &[]), ["b", "a"]);
+    }
 
     #[test]
     fn what_holds_everywhere_is_shown_as_a_parameter() {

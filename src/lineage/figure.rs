@@ -7,7 +7,7 @@ use super::graph::Graph;
 use super::why::Explainer;
 use crate::exec::{Standing, Survey};
 use crate::plan::{CellIndex, Plan};
-use crate::store::{ActionKey, Store, StoreError};
+use crate::store::{ActionKey, Committed, Publication, Store, StoreError};
 
 /// Longest file that is looked into for what it says of itself.
 const LONGEST: u64 = 256 << 20;
@@ -79,13 +79,13 @@ pub enum Freshness {
         /// The cell.
         cell: String,
     },
-    /// It is not.
+    /// It is not, or, where today's result is not in the store, another action would make it.
     Stale {
         /// The cell.
         cell: String,
         /// What differs, in phrases.
         differences: Vec<String>,
-        /// Whether the newer result is there, and only the copy is old.
+        /// Whether today's result is in the store, and is another; only the copy is old.
         computed: bool,
     },
     /// It depends on cells that have to run first.
@@ -100,9 +100,11 @@ pub enum Freshness {
 }
 
 impl Freshness {
-    /// Compares a file's action with a plan. `path` is where the file is, absolute.
+    /// Compares a file with what a plan gives: by its content where the store has today's result, and else by the action.
+    /// `path` is where the file is, absolute; `object` is the digest of its bytes, `key` the action that made it.
     pub fn of(
         path: &Utf8Path,
+        object: &Digest,
         key: &ActionKey,
         graph: &Graph,
         plan: &Plan,
@@ -129,6 +131,11 @@ impl Freshness {
                 producer: plan.name(*producer),
             });
         }
+        if let Standing::Cached(today) = &survey.standings[cell]
+            && is_among(today, object, store.publication(path)?.as_ref())
+        {
+            return Ok(Self::Current { cell: name });
+        }
         let explainer = Explainer::new(plan, store, &survey);
         let mut told: Vec<String> = match graph.action(key) {
             Some(old) => explainer
@@ -147,6 +154,16 @@ impl Freshness {
             computed: matches!(survey.standings[cell], Standing::Cached(_)),
         })
     }
+}
+
+/// Whether a file is among what an action gave: by its bytes, or, where it was altered by hand, by what was published there.
+fn is_among(result: &Committed, object: &Digest, publication: Option<&Publication>) -> bool {
+    result.outputs().iter().any(|artifact| {
+        let is_published = publication.is_some_and(|published| {
+            published.port == artifact.port && published.content == artifact.content
+        });
+        artifact.object == *object || is_published
+    })
 }
 
 /// The cell that makes what a file was: the one that publishes there, or the one of the name that its action had.

@@ -8,7 +8,7 @@ use super::earlier::{Past, Use, action_of_result};
 use super::reason::{Change, Moment, Reason, Second, Upstream, Why};
 use crate::exec::{Difference, Due, Standing, Survey, changed_inputs, differences};
 use crate::plan::{CellIndex, Plan};
-use crate::record::History;
+use crate::record::{FlawedRun, History};
 use crate::store::{Action, ActionInput, ActionKey, MissReason, Store, StoreError};
 
 /// So many differences are told in the short form.
@@ -45,9 +45,9 @@ impl<'a> Explainer<'a> {
         Ok(self.past.get_or_init(|| past))
     }
 
-    /// The records of a store.
-    pub fn history(&self) -> Result<&History, StoreError> {
-        self.past().map(|past| &past.history)
+    /// Runs whose records cannot be understood, of those that were read so far.
+    pub fn flawed(&self) -> &[FlawedRun] {
+        self.past.get().map_or(&[], |past| &past.history.flawed)
     }
 
     /// Why a cell that has to be executed is, in a phrase; `None` where it has not, or where that is not known yet.

@@ -28,16 +28,7 @@ impl StoredRun {
     /// What a person added to it.
     pub fn annotation(&self) -> Result<Annotation, StoreError> {
         let path = self.folder().join(NAME);
-        let found: Option<Annotation> = read(&path, "note on a run")?;
-        let annotation = found.unwrap_or_default();
-        if annotation.format > FORMAT {
-            return Err(StoreError::Newer {
-                path,
-                found: annotation.format,
-                known: FORMAT,
-            });
-        }
-        Ok(annotation)
+        Ok(read(&path, "record of a run's tags and notes")?.unwrap_or_default())
     }
 
     /// Changes what a person adds to it. Says whether anything is different now.

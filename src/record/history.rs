@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use camino::Utf8Path;
 use jiff::Timestamp;
-use rayon::prelude::*;
 
 use super::Annotation;
 use super::model::{Executed, OutcomeFile, Record, RunFile};
-use super::read::{RunStore, StoredRun};
+use super::read::{FlawedRun, RunStore, StoredRun};
 use crate::store::{ActionKey, Layout, StoreError};
 
 /// The runs of a store with their records, the latest first.
@@ -16,6 +15,8 @@ use crate::store::{ActionKey, Layout, StoreError};
 pub struct History {
     /// The runs.
     pub runs: Vec<PastRun>,
+    /// Runs that cannot be understood, and are not among those.
+    pub flawed: Vec<FlawedRun>,
     /// Where each action was executed: positions in `runs` and in their `executed`, the latest first.
     executed: BTreeMap<ActionKey, Vec<(usize, usize)>>,
     /// The latest run that had each action, executed or reused, and the cell that it was there.
@@ -36,6 +37,8 @@ pub struct PastRun {
     pub reused: Vec<(String, ActionKey)>,
     /// Cells that failed.
     pub failed: Vec<(String, ActionKey)>,
+    /// Positions in the plan of the cells that it has results of, by name; of those of earlier records nothing is known.
+    positions: BTreeMap<String, usize>,
     /// What a person added to it.
     pub annotation: Annotation,
 }
@@ -49,16 +52,35 @@ impl PastRun {
             executed: Vec::new(),
             reused: Vec::new(),
             failed: Vec::new(),
+            positions: BTreeMap::new(),
             stored,
         };
         for record in run.stored.records()? {
             match record {
-                Record::Executed(executed) => run.executed.push(*executed),
+                Record::Executed(executed) => {
+                    if let Some(position) = executed.position {
+                        run.positions.insert(executed.cell.clone(), position);
+                    }
+                    run.executed.push(*executed);
+                }
                 Record::Failed { cell, key, .. } => run.failed.push((cell, key)),
-                Record::Reused { cells } => run.reused.extend(cells),
+                Record::Reused { cells, positions } => {
+                    let names = cells.iter().map(|(cell, _)| cell.clone());
+                    run.positions.extend(names.zip(positions));
+                    run.reused.extend(cells);
+                }
             }
         }
         Ok(run)
+    }
+
+    /// The names of the cells that it has results of, each once, in the order of its plan; by name where its record does
+    /// not tell that order.
+    pub fn order(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.cells().map(|(cell, _)| cell).collect();
+        names.sort_by_key(|name| (self.positions.get(*name), *name));
+        names.dedup();
+        names
     }
 
     /// Every cell that it has a result of, with its action: what it executed comes last.
@@ -80,28 +102,9 @@ impl PastRun {
 }
 
 impl History {
-    /// Reads every run.
+    /// Reads every run. One that cannot be understood is left out, and told apart.
     pub fn read(layout: &Layout) -> Result<Self, StoreError> {
-        Self::of(RunStore::new(layout).runs()?)
-    }
-
-    /// Reads the runs of one manifest.
-    pub fn of_manifest(layout: &Layout, manifest: &Utf8Path) -> Result<Self, StoreError> {
-        let runs = RunStore::new(layout).runs()?;
-        let heads: Vec<Result<Option<StoredRun>, StoreError>> = runs
-            .into_par_iter()
-            .map(|run| {
-                let is_meant = run.head()?.is_some_and(|head| head.manifest == manifest);
-                Ok(is_meant.then_some(run))
-            })
-            .collect();
-        let runs = heads.into_iter().filter_map(Result::transpose);
-        Self::of(runs.collect::<Result<_, _>>()?)
-    }
-
-    fn of(runs: Vec<StoredRun>) -> Result<Self, StoreError> {
-        let runs: Vec<Result<PastRun, StoreError>> = runs.into_par_iter().map(PastRun::read).collect();
-        let runs: Vec<PastRun> = runs.into_iter().collect::<Result<_, _>>()?;
+        let (runs, flawed) = RunStore::new(layout).read(PastRun::read)?;
         let mut executed: BTreeMap<ActionKey, Vec<(usize, usize)>> = BTreeMap::new();
         let mut used = BTreeMap::new();
         for (position, run) in runs.iter().enumerate() {
@@ -112,7 +115,20 @@ impl History {
                 used.entry(key).or_insert_with(|| (position, cell.to_owned()));
             }
         }
-        Ok(Self { runs, executed, used })
+        Ok(Self {
+            runs,
+            flawed,
+            executed,
+            used,
+        })
+    }
+
+    /// All of it, or why it is not: for what must not overlook anything.
+    pub fn complete(mut self) -> Result<Self, StoreError> {
+        match self.flawed.pop() {
+            Some(flawed) => Err(flawed.error),
+            None => Ok(self),
+        }
     }
 
     /// Every execution of an action, the latest first.

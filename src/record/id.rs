@@ -1,5 +1,6 @@
 use std::fmt;
 
+use jiff::Timestamp;
 use provenir_api::Digest;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,12 @@ impl RunId {
         let now = clock::now();
         let entropy = format!("{} {}", now.as_nanosecond(), std::process::id());
         let suffix = &Digest::of(entropy.as_bytes()).hex()[..4];
-        Self(format!("{}-{suffix}", now.strftime("%Y%m%d-%H%M%S.%3f")))
+        Self(format!("{}-{suffix}", Self::moment(now)))
+    }
+
+    /// What the name of a run begins with that began at a moment.
+    pub fn moment(time: Timestamp) -> String {
+        time.strftime("%Y%m%d-%H%M%S.%3f").to_string()
     }
 
     /// A name that a folder has, if it is one of ours.

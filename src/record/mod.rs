@@ -2,23 +2,27 @@
 //!
 //! ```text
 //! runs-v1/
-//!   20251128-015212.345-7k3f/ one folder for each run that executed something
+//!   20251128-015212.345-7k3f/ one folder for each run that executed something, or found what the one before did not have
 //!     run.json                what was asked for, by what, where: the resolved manifest, versions, host, git
 //!     records.jsonl           one line for each cell executed; one or two that sum up those reused
 //!     events.jsonl            everything that happened, with times; no line for a cell reused
 //!     logs/                   what cells said, a file each, where they said anything
 //!     outcome.json            how it ended; missing while it runs, and for ever if it was killed
 //!     annotation.json         tags, a note, a pin: what people add
-//!   noop.jsonl                one line for each run that executed nothing
+//!   noop.jsonl                one line for each run that executed nothing and found what the latest of its manifest had
 //! ```
 //!
 //! * [`Recorder`] writes a run while it happens: a subscriber of the engine's events.
-//! * [`RunStore`] reads them again; [`History`] reads all of them together.
+//! * [`RunStore`] reads them again, and knows which run is the latest; [`History`] reads all of them together.
+//!
+//! A run whose files cannot be understood, or were written by a newer version, costs its own history alone: what reads
+//! all runs goes on without it, and names it ([`FlawedRun`]).
 
 mod annotation;
 mod git;
 mod history;
 mod id;
+mod latest;
 mod model;
 mod read;
 mod recorder;
@@ -27,6 +31,7 @@ pub use annotation::Annotation;
 pub use git::Git;
 pub use history::{History, PastRun};
 pub use id::RunId;
-pub use model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, RunFile};
-pub use read::{Execution, RunStore, StoredRun};
+pub use latest::Latest;
+pub use model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, RunFile, is_render};
+pub use read::{Execution, FlawedRun, RunStore, StoredRun};
 pub use recorder::{Recorder, Request};

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use camino::Utf8PathBuf;
 use jiff::Timestamp;
+use provenir_api::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -107,6 +108,9 @@ pub struct Executed {
     /// in records of the first days.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<Action>,
+    /// Its position in the plan. Absent in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<usize>,
     /// Its log below the run's folder, where it said anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<Utf8PathBuf>,
@@ -137,6 +141,9 @@ pub enum Record {
     Reused {
         /// Cells by name.
         cells: Vec<(String, ActionKey)>,
+        /// The position of each in the plan. Absent in earlier records.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        positions: Vec<usize>,
     },
 }
 
@@ -149,4 +156,13 @@ pub struct OutcomeFile {
     pub ended: Timestamp,
     /// What happened in all.
     pub summary: Summary,
+    /// Digest of what was asked for and of the action of every cell, where all have results: runs that agree in it had the
+    /// same. Absent in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<Digest>,
+}
+
+/// Whether a command line is that of a render: a run of one cell, which no manifest has.
+pub fn is_render(command: &[String]) -> bool {
+    command.get(1).is_some_and(|word| word == "render")
 }

@@ -3,11 +3,12 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::Digest;
+use rayon::prelude::*;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::RunId;
-use super::model::{OutcomeFile, Record, RunFile};
+use super::model::{FORMAT, OutcomeFile, Record, RunFile};
 use crate::store::{ActionKey, Artifact, Layout, Liveness, StoreError};
 
 /// Longest file of a run that is read whole, and longest line of one that is read by lines.
@@ -39,10 +40,44 @@ impl Execution {
 }
 
 /// A run that was recorded.
+#[derive(Clone, Debug)]
 pub struct StoredRun {
     /// Its name.
     pub id: RunId,
     folder: Utf8PathBuf,
+}
+
+/// A run whose records cannot be understood: what reads all runs goes on without it.
+#[derive(Debug)]
+pub struct FlawedRun {
+    /// The run.
+    pub run: StoredRun,
+    /// Why not.
+    pub error: StoreError,
+}
+
+impl FlawedRun {
+    /// What is wrong, in a phrase.
+    pub fn reason(&self) -> String {
+        match &self.error {
+            StoreError::Newer { path, found, known } => format!(
+                "`{}` was written by a newer version of Provenir (format {found}; this one reads up to {known})",
+                path.file_name().unwrap_or_default()
+            ),
+            StoreError::Malformed { path, what, reason } => {
+                format!(
+                    "`{}` is not a {what}: {reason}",
+                    path.file_name().unwrap_or_default()
+                )
+            }
+            other => other.to_string(),
+        }
+    }
+
+    /// Whether a newer version of Provenir wrote it, so that nothing need be wrong with it.
+    pub fn is_newer(&self) -> bool {
+        matches!(self.error, StoreError::Newer { .. })
+    }
 }
 
 impl RunStore {
@@ -51,6 +86,11 @@ impl RunStore {
         Self {
             folder: layout.runs(),
         }
+    }
+
+    /// Where runs leave a line that executed nothing and found what was found before.
+    pub(super) fn noops(&self) -> Utf8PathBuf {
+        self.folder.join("noop.jsonl")
     }
 
     /// All runs, the latest first.
@@ -74,6 +114,27 @@ impl RunStore {
         runs.sort_by(|left, right| right.id.cmp(&left.id));
         Ok(runs)
     }
+
+    /// Reads something of every run, the latest first, on all processor cores. Runs of which it cannot be understood come
+    /// apart.
+    pub fn read<T: Send>(
+        &self,
+        read: impl Fn(StoredRun) -> Result<T, StoreError> + Sync,
+    ) -> Result<(Vec<T>, Vec<FlawedRun>), StoreError> {
+        let read: Vec<Result<T, FlawedRun>> = self
+            .runs()?
+            .into_par_iter()
+            .map(|run| read(run.clone()).map_err(|error| FlawedRun { run, error }))
+            .collect();
+        let (mut runs, mut flawed) = (Vec::new(), Vec::new());
+        for found in read {
+            match found {
+                Ok(run) => runs.push(run),
+                Err(run) => flawed.push(run),
+            }
+        }
+        Ok((runs, flawed))
+    }
 }
 
 impl StoredRun {
@@ -90,6 +151,15 @@ impl StoredRun {
     /// How it ended; `None` while it runs, and where it was killed.
     pub fn outcome(&self) -> Result<Option<OutcomeFile>, StoreError> {
         read(&self.folder.join("outcome.json"), "record of a run's end")
+    }
+
+    /// Whether all of it can be understood.
+    pub fn check(&self) -> Result<(), StoreError> {
+        self.head()?;
+        self.outcome()?;
+        self.annotation()?;
+        self.records()?;
+        Ok(())
     }
 
     /// Whether its process lives.
@@ -116,7 +186,8 @@ impl StoredRun {
         }
         let mut executions: Vec<Execution> = Vec::new();
         let mut by_cell: BTreeMap<String, usize> = BTreeMap::new();
-        each_line(&self.folder.join("events.jsonl"), |line| {
+        let path = self.folder.join("events.jsonl");
+        each_line(&path, |line| {
             let Ok(Line {
                 event,
                 cell,
@@ -125,7 +196,10 @@ impl StoredRun {
                 outputs,
             }) = serde_json::from_slice(line)
             else {
-                return Ok(());
+                // Another event has other fields; what is none at all may have been one of these.
+                return serde_json::from_slice::<IgnoredAny>(line)
+                    .map(drop)
+                    .map_err(|error| StoreError::malformed(&path, "list of a run's events", &error));
             };
             match event.as_str() {
                 "cell-started" | "worker-lost" => {
@@ -157,7 +231,7 @@ impl StoredRun {
         let mut records = Vec::new();
         each_line(&path, |line| {
             let record = serde_json::from_slice(line)
-                .map_err(|error| StoreError::malformed(&path, "list of records", &error))?;
+                .map_err(|error| StoreError::malformed(&path, "list of a run's records", &error))?;
             records.push(record);
             Ok(())
         })?;
@@ -166,7 +240,7 @@ impl StoredRun {
 }
 
 /// Gives every complete line of a file to `take`; a file that is not there has none.
-fn each_line(
+pub(super) fn each_line(
     path: &Utf8Path,
     mut take: impl FnMut(&[u8]) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
@@ -190,10 +264,16 @@ fn each_line(
     }
 }
 
+/// Reads a file that says its format; `None` where there is none.
 pub(super) fn read<T: DeserializeOwned>(
     path: &Utf8Path,
     what: &'static str,
 ) -> Result<Option<T>, StoreError> {
+    /// The part of every format that says which it is.
+    #[derive(Deserialize)]
+    struct Version {
+        format: u32,
+    }
     let failed = || StoreError::io("cannot read the record of a run");
     match fs_err::metadata(path) {
         Ok(metadata) if metadata.len() > LONGEST => {
@@ -208,7 +288,14 @@ pub(super) fn read<T: DeserializeOwned>(
         Err(error) => return Err(failed()(error)),
     }
     let bytes = fs_err::read(path).map_err(failed())?;
-    serde_json::from_slice(&bytes)
-        .map(Some)
-        .map_err(|error| StoreError::malformed(path, what, &error))
+    let malformed = |error| StoreError::malformed(path, what, &error);
+    let version: Version = serde_json::from_slice(&bytes).map_err(malformed)?;
+    if version.format > FORMAT {
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            found: version.format,
+            known: FORMAT,
+        });
+    }
+    serde_json::from_slice(&bytes).map(Some).map_err(malformed)
 }

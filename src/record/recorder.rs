@@ -1,3 +1,9 @@
+//! Writes a run down while it happens.
+//!
+//! * `noop`: what is written of a run that executed nothing.
+
+mod noop;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -41,6 +47,8 @@ pub struct Recorder<'a> {
     platforms: BTreeMap<u32, BTreeMap<String, String>>,
     /// Cells found in the store and not written down yet.
     reused: BTreeMap<CellIndex, ActionKey>,
+    /// The action of every cell that has a result.
+    keys: BTreeMap<CellIndex, ActionKey>,
     /// How many cells the survey found; they are written down together.
     cached: usize,
     /// Whether that is still to come.
@@ -84,18 +92,6 @@ struct Timed<'a> {
     event: &'a Event<'a>,
 }
 
-#[derive(Serialize)]
-struct Noop<'a> {
-    time: Timestamp,
-    pipeline: &'a str,
-    manifest: &'a Utf8Path,
-    cells: usize,
-    seconds: f64,
-    build: &'a str,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    published: &'a [Utf8PathBuf],
-}
-
 impl<'a> Recorder<'a> {
     /// A recorder for one run of a plan.
     pub fn new(store: &'a Store, plan: &'a Plan, request: Request) -> Self {
@@ -108,6 +104,7 @@ impl<'a> Recorder<'a> {
             running: BTreeMap::new(),
             platforms: BTreeMap::new(),
             reused: BTreeMap::new(),
+            keys: BTreeMap::new(),
             cached: 0,
             awaits_reused: true,
             restored: Vec::new(),
@@ -203,6 +200,14 @@ impl<'a> Recorder<'a> {
         file.write_all(text.as_bytes())
     }
 
+    /// The worker that was starting for a cell ended.
+    fn lost(&mut self, cell: CellRef<'_>, reason: &str, tail: &[String], log: &Utf8Path) -> io::Result<()> {
+        self.running.insert(cell.index, Running::new(log));
+        let told = format!("the worker that was starting for it {reason}");
+        self.log(cell, Level::Warning, &told)?;
+        self.log(cell, Level::Info, &tail.join("\n"))
+    }
+
     /// Takes a cell off the list of running ones; says when it began and where its log is, if it has one.
     fn over(&mut self, cell: CellIndex) -> (Timestamp, Option<Utf8PathBuf>) {
         let Some(running) = self.running.remove(&cell) else {
@@ -229,11 +234,14 @@ impl<'a> Recorder<'a> {
 
     /// Writes down the cells found in the store since this was last done.
     fn record_reused(&mut self) -> io::Result<()> {
-        let cells = std::mem::take(&mut self.reused)
-            .into_iter()
-            .map(|(cell, key)| (self.plan.name(cell), key))
-            .collect();
-        self.record(&Record::Reused { cells })
+        let reused = std::mem::take(&mut self.reused);
+        self.record(&Record::Reused {
+            positions: reused.keys().copied().collect(),
+            cells: reused
+                .into_iter()
+                .map(|(cell, key)| (self.plan.name(cell), key))
+                .collect(),
+        })
     }
 
     fn finish(&mut self, summary: &Summary) -> io::Result<()> {
@@ -253,28 +261,12 @@ impl<'a> Recorder<'a> {
             format: FORMAT,
             ended: clock::now(),
             summary: summary.clone(),
+            state: self.state()?,
         };
         replace(
             &self.unnamed()?,
             &files.folder.join("outcome.json"),
             &pretty(&outcome)?,
-        )
-    }
-
-    fn note(&mut self, summary: &Summary) -> io::Result<()> {
-        fs_err::create_dir_all(self.store.layout().runs())?;
-        let noop = Noop {
-            time: self.started,
-            pipeline: &self.plan.pipeline,
-            manifest: &self.plan.manifest,
-            cells: summary.reused,
-            seconds: summary.seconds,
-            build: &self.request.program.build,
-            published: &self.restored,
-        };
-        line(
-            &mut append(&self.store.layout().runs().join("noop.jsonl"))?,
-            &noop,
         )
     }
 
@@ -316,6 +308,7 @@ impl<'a> Recorder<'a> {
             }
             Event::CellReused { cell, key } => {
                 self.reused.insert(cell.index, *key);
+                self.keys.insert(cell.index, *key);
                 if self.files.is_some() && self.awaits_reused && self.reused.len() == self.cached {
                     self.awaits_reused = false;
                     self.record_reused()?;
@@ -324,6 +317,7 @@ impl<'a> Recorder<'a> {
             // It was reused, and runs after all.
             Event::CellRepairing { cell, .. } => {
                 self.reused.remove(&cell.index);
+                self.keys.remove(&cell.index);
             }
             Event::CellStarted { cell, log, .. } => {
                 self.running.insert(cell.index, Running::new(log));
@@ -334,12 +328,7 @@ impl<'a> Recorder<'a> {
                 tail,
                 log,
                 ..
-            } => {
-                self.running.insert(cell.index, Running::new(log));
-                let told = format!("the worker that was starting for it {reason}");
-                self.log(*cell, Level::Warning, &told)?;
-                self.log(*cell, Level::Info, &tail.join("\n"))?;
-            }
+            } => self.lost(*cell, reason, tail, log)?,
             Event::CellLog { cell, level, message } => self.log(*cell, *level, message)?,
             Event::CellFinished {
                 cell,
@@ -352,6 +341,7 @@ impl<'a> Recorder<'a> {
                 action,
             } => {
                 let (started, log) = self.over(cell.index);
+                self.keys.insert(cell.index, *key);
                 self.record(&Record::Executed(Box::new(Executed {
                     cell: cell.to_string(),
                     key: *key,
@@ -363,6 +353,7 @@ impl<'a> Recorder<'a> {
                     reason: reason.cloned(),
                     sources: self.sources(cell.index),
                     action: Some((*action).clone()),
+                    position: Some(cell.index),
                     log,
                 })))?;
             }
@@ -396,6 +387,7 @@ impl<'a> Recorder<'a> {
             Event::RunFinished { summary } if self.files.is_some() => self.finish(summary)?,
             Event::RunFinished { summary } if summary.is_noop() => {
                 if let Err(error) = self.note(summary) {
+                    self.files = None;
                     self.unnoted = Some(StoreError::io("cannot note the run")(error));
                 }
             }

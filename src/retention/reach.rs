@@ -80,7 +80,7 @@ impl Survey {
 pub fn survey(store: &Store, keep: Keep) -> Result<Survey, StoreError> {
     let objects = store.objects()?;
     let catalogue = Catalogue::read(store.layout())?;
-    let history = History::read(store.layout())?;
+    let history = History::read(store.layout())?.complete()?;
     let mut roots = Roots::find(store, &history, keep)?;
     let is_young = |modified: u64| clock::age(i128::from(modified)) < keep.grace;
     for stored in catalogue.all() {

@@ -54,7 +54,7 @@ impl Roots {
         for pin in store.pins()? {
             roots.add(pin.key, Root::Pin);
         }
-        for publication in store.publications()? {
+        for publication in store.publications_complete()? {
             if fs_err::symlink_metadata(&publication.path).is_ok() {
                 roots.objects.insert(publication.object);
                 roots.add(publication.key, Root::Figure(publication.path));

@@ -51,6 +51,17 @@ pub struct StoredResult {
     pub modified: u64,
 }
 
+/// A file of a store that cannot be read or understood.
+#[derive(Clone, Debug)]
+pub struct Unreadable {
+    /// Where it is.
+    pub path: Utf8PathBuf,
+    /// The action whose result it should hold; absent where it is no result by its name.
+    pub key: Option<ActionKey>,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
 /// Every result of a store.
 #[derive(Debug, Default)]
 pub struct Catalogue {
@@ -58,8 +69,8 @@ pub struct Catalogue {
     pub results: BTreeMap<ActionKey, StoredResult>,
     /// Second, different results that are kept beside those.
     pub divergences: Vec<StoredResult>,
-    /// Files among the results that cannot be understood, and why.
-    pub unreadable: Vec<(Utf8PathBuf, String)>,
+    /// Files among the results that cannot be understood.
+    pub unreadable: Vec<Unreadable>,
 }
 
 impl Catalogue {
@@ -82,7 +93,11 @@ impl Catalogue {
                 Ok(Some(found)) => {
                     catalogue.results.insert(found.result.key, found);
                 }
-                Err(StoreError::Malformed { reason, .. }) => catalogue.unreadable.push((path, reason)),
+                Err(StoreError::Malformed { reason, .. }) => catalogue.unreadable.push(Unreadable {
+                    key: key(&path),
+                    path,
+                    reason,
+                }),
                 Err(error) => return Err(error),
             }
         }
@@ -131,14 +146,16 @@ impl Store {
     }
 }
 
+/// The action whose result a file should hold by its name.
+fn key(path: &Utf8Path) -> Option<ActionKey> {
+    let (stem, rest) = path.file_name()?.split_at_checked(2 * size_of::<Digest>())?;
+    (rest == RESULT || rest.ends_with(DIVERGENCE))
+        .then(|| stem.parse().ok())
+        .flatten()
+}
+
 fn read(path: &Utf8Path) -> Result<Option<StoredResult>, StoreError> {
-    let stem = path
-        .file_name()
-        .and_then(|name| name.get(..2 * size_of::<Digest>()))
-        .and_then(|stem| stem.parse::<ActionKey>().ok());
-    let name = path.file_name().unwrap_or_default();
-    let rest = name.get(2 * size_of::<Digest>()..).unwrap_or_default();
-    let (Some(key), true) = (stem, rest == RESULT || rest.ends_with(DIVERGENCE)) else {
+    let Some(key) = key(path) else {
         return Err(StoreError::malformed(
             path,
             "result",

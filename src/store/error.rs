@@ -134,8 +134,11 @@ impl StoreError {
                 }
                 _ => None,
             },
-            Self::Malformed { what, .. } if what.contains("record") => Some(
+            Self::Malformed { what, .. } if what.contains("of a run") => Some(
                 "move the folder of that run out of the store: no result is lost, only that run's history (`runs`, `why`, `log`)",
+            ),
+            Self::Malformed { what, .. } if what.contains("published") => Some(
+                "the next `provenir run` that publishes the copy writes it anew; or remove the file: then nothing is kept for that copy's sake",
             ),
             Self::Malformed { .. } => {
                 Some("remove the file: what it holds is computed again when it is needed")

@@ -50,7 +50,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use camino::Utf8PathBuf;
 
 pub use action::{Action, ActionInput, ActionKey};
-pub use catalogue::{Catalogue, StoredObject, StoredResult};
+pub use catalogue::{Catalogue, StoredObject, StoredResult, Unreadable};
 pub use claim::{Claim, Claimed, Claims, RENEWAL, standing};
 pub use commit::{Commit, Outcome, Staged};
 pub use error::StoreError;

@@ -168,12 +168,25 @@ impl Store {
 
     /// What is known of the copy at a path.
     pub fn publication(&self, path: &Utf8Path) -> Result<Option<Publication>, StoreError> {
-        let found = read(self.publication_file(path))?;
+        let found = lenient(read(self.publication_file(path)))?;
         Ok(found.filter(|publication| publication.path == path))
     }
 
-    /// What is known of every copy, by path, whether the copy is still there or not.
+    /// What is known of every copy, by path, whether the copy is still there or not. What cannot be understood is passed
+    /// over.
     pub fn publications(&self) -> Result<Vec<Publication>, StoreError> {
+        self.all_publications(|file| lenient(read(file)))
+    }
+
+    /// As [`Self::publications`]; what cannot be understood is an error, for what must not overlook a copy.
+    pub fn publications_complete(&self) -> Result<Vec<Publication>, StoreError> {
+        self.all_publications(read)
+    }
+
+    fn all_publications(
+        &self,
+        read: impl Fn(Utf8PathBuf) -> Result<Option<Publication>, StoreError>,
+    ) -> Result<Vec<Publication>, StoreError> {
         let mut found = Vec::new();
         for file in entries(&self.layout().published())? {
             found.extend(read(file)?);
@@ -240,25 +253,34 @@ impl Store {
 }
 
 /// What a publication file says; `None` where it is gone or damaged.
+/// A note that is damaged is written again; until then the copy's bytes decide whose it is.
+fn lenient(read: Result<Option<Publication>, StoreError>) -> Result<Option<Publication>, StoreError> {
+    match read {
+        Err(StoreError::Malformed { .. }) => Ok(None),
+        other => other,
+    }
+}
+
+/// Reads a note; `None` where there is none.
 fn read(file: Utf8PathBuf) -> Result<Option<Publication>, StoreError> {
     let failed = || StoreError::io("cannot read what was published");
+    let malformed = |reason: &dyn ToString| StoreError::malformed(&file, "note of a published copy", reason);
     match fs_err::metadata(&file) {
         Ok(metadata) if metadata.len() <= LONGEST => {}
-        Ok(_) => return Ok(None),
+        Ok(metadata) => return Err(malformed(&format!("it holds {} bytes", metadata.len()))),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed()(error)),
     }
     let bytes = fs_err::read(&file).map_err(failed())?;
-    // A file that is damaged is written again; until then the copy's bytes decide whose it is.
-    let publication: Option<Publication> = serde_json::from_slice(&bytes).ok();
-    match publication {
-        Some(newer) if newer.format > FORMAT => Err(StoreError::Newer {
+    let found: Publication = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
+    if found.format > FORMAT {
+        return Err(StoreError::Newer {
             path: file,
-            found: newer.format,
+            found: found.format,
             known: FORMAT,
-        }),
-        publication => Ok(publication),
+        });
     }
+    Ok(Some(found))
 }
 
 /// A name for a file that is being written, which nobody takes for a figure.

@@ -8,7 +8,7 @@ use super::catalogue::{StoredObject, entries};
 use super::claim::{Claimed, Claims};
 use super::durable::rename_new;
 use super::stamp::Stamp;
-use super::{ActionKey, Layout, Store, StoreError};
+use super::{ActionKey, ActionResult, Layout, Store, StoreError};
 
 /// A claim on every action that is removed would be a file each: one `Claims` serves them all.
 pub struct Remover<'a> {
@@ -46,6 +46,21 @@ impl<'a> Remover<'a> {
             remove_file(path)?;
         }
         Ok(true)
+    }
+
+    /// Removes a file that should hold a result of an action and cannot be understood, unless another process executes the
+    /// action, or has replaced the file meanwhile. Says whether it was removed.
+    pub fn unreadable(&mut self, key: &ActionKey, path: &Utf8Path) -> Result<bool, StoreError> {
+        let Claimed::Ours(_claim) = self.claims.request(key)? else {
+            return Ok(false);
+        };
+        match ActionResult::read(path, key) {
+            Err(StoreError::Malformed { .. }) => {
+                remove_file(path)?;
+                Ok(true)
+            }
+            other => other.map(|_| false),
+        }
     }
 
     /// Removes an object, unless it was stored again or found to be wanted since it was listed: a commit that finds an

@@ -1,11 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 
-use camino::Utf8PathBuf;
 use provenir_api::Digest;
 use rayon::prelude::*;
 
-use super::catalogue::{Catalogue, StoredObject, objects};
+use super::catalogue::{Catalogue, StoredObject, Unreadable, objects};
 use super::hash::hash_file;
 use super::{ActionKey, Store, StoreError};
 
@@ -31,8 +30,8 @@ pub struct Verification {
     pub damaged: BTreeMap<Digest, Vec<ActionKey>>,
     /// Objects that a result names and that are not there, and the actions that gave them.
     pub missing: BTreeMap<Digest, Vec<ActionKey>>,
-    /// Files that cannot be read or understood, and why.
-    pub unreadable: Vec<(Utf8PathBuf, String)>,
+    /// Files that cannot be read or understood.
+    pub unreadable: Vec<Unreadable>,
     /// Objects that no result names, and their length.
     pub orphaned: Vec<(Digest, u64)>,
 }
@@ -89,14 +88,19 @@ impl Store {
             // Of a result that cannot be read nothing is known but that.
             for key in &scope.results {
                 let path = self.layout().result(key);
-                let unread = catalogue.unreadable.iter().filter(|(found, _)| *found == path);
+                let unread = catalogue.unreadable.iter().filter(|found| found.path == path);
                 verification.unreadable.extend(unread.cloned());
             }
             add_producers(&catalogue, scope, &mut named);
         } else {
             let reason = "its name is not the digest of an object".to_owned();
-            let strays = strays.into_iter().map(|path| (path, reason.clone()));
-            verification.unreadable.extend(strays);
+            verification
+                .unreadable
+                .extend(strays.into_iter().map(|path| Unreadable {
+                    path,
+                    key: None,
+                    reason: reason.clone(),
+                }));
         }
         let readings: Vec<Reading> = found.par_iter().map(read).collect();
         let mut present = BTreeSet::new();
@@ -105,7 +109,11 @@ impl Store {
                 Reading::Gone => continue,
                 Reading::Failed(reason) => {
                     present.insert(stored.object);
-                    verification.unreadable.push((stored.path.clone(), reason));
+                    verification.unreadable.push(Unreadable {
+                        path: stored.path.clone(),
+                        key: None,
+                        reason,
+                    });
                     continue;
                 }
                 Reading::Intact(size) => (size, false),

@@ -185,6 +185,16 @@ fn an_audit_of_nothing_says_what_to_ask_for() {
     let context = Context::new(CHAIN);
     let said = |arguments: &[&str]| context.filtered(&context.run(arguments).assert_code(2).stderr);
     insta::assert_snapshot!(said(&["audit", "--all"]), @r"
+    error: there is no store `cache`
+      help: `provenir run` makes one; `--cache` or PROVENIR_CACHE names another
+    ");
+    assert!(!context.path("cache").exists(), "asking makes none");
+    context.executed(&["--axis", "a=9"]);
+    insta::assert_snapshot!(said(&["audit"]), @r"
+    error: what is to be computed again?
+      help: name a cell (--cell, with all that it was computed from), a number of cells (--sample N), or --all: 7 cells that took [TIME] of work
+    ");
+    insta::assert_snapshot!(said(&["audit", "--all"]), @r"
     error: the store has no result to compute again
       help: `provenir run` computes what the manifest describes; an audit computes that once more and compares
     ");

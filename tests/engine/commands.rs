@@ -221,6 +221,26 @@ fn artifacts_are_shown_by_cell_by_digest_and_by_file() {
 }
 
 #[test]
+fn rows_and_columns_are_shown_in_the_order_of_the_table() {
+    let context = Context::new(CHAIN);
+    let table = provenir_table::TableBuilder::new()
+        .u64("zulu", vec![30, 10, 20])
+        .utf8("alpha", ["c", "a", "b"])
+        .build()
+        .unwrap();
+    provenir_table::write(&context.path("table.parquet"), &table).unwrap();
+    let shown = context.run(&["show", "table.parquet"]).assert_code(0).stdout;
+    let rows: Vec<Vec<&str>> = shown
+        .split("first 3 of 3 rows\n")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(rows, [["zulu", "alpha"], ["30", "c"], ["10", "a"], ["20", "b"]]);
+}
+
+#[test]
 fn a_digest_needs_a_store_and_no_manifest() {
     let context = Context::new(
         r#"

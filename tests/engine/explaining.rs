@@ -51,7 +51,7 @@ fn what_changed_is_told_before_it_runs() {
     insta::assert_snapshot!(said(&context, &[&["why", "total"], &set[..]].concat()), @r"
     total
       of its own, this changed since run [RUN 1]:
-        value 0.0 (default) → 1.0
+        value 0.0, the default → 1.0
       whether it has to run is known only when these have run:
         first[a=1]: has to run, because this changed since run [RUN 1]:
           value 1.0 → 7.0
@@ -297,4 +297,24 @@ fn asking_why_of_nothing_is_a_wrong_request() {
         let outcome = context.run(&["why", cell]).assert_code(2);
         assert!(outcome.stderr.contains(message), "{outcome:#?}");
     }
+}
+
+#[test]
+fn what_is_collected_no_more_is_named_against_the_latest_run() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    context.executed(&["--axis", "a=1,2"]);
+    // The latest run found everything, and had all three again.
+    context.executed(&[]);
+    insta::assert_snapshot!(said(&context, &["why", "total", "--axis", "a=1,3,4"]), @r"
+    total
+      whether it has to run is known only when these have run:
+        first[a=4]: has to run, because no run had it yet; against `first[a=1]` of run [RUN 1], the nearest of its kind, this differs:
+          value 1.0 → 4.0
+    ");
+    insta::assert_snapshot!(said(&context, &["why", "total", "--axis", "a=1,3"]), @r"
+    total
+      has to run, because this changed since run [RUN 3]:
+        input many no longer collects a=2
+    ");
 }

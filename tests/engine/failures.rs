@@ -127,6 +127,43 @@ fn what_libraries_print_reaches_the_log_and_not_the_protocol() {
     }
 }
 
+#[test]
+fn what_a_failure_blocks_is_told_by_stage_and_counted() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "blocking"
+        axes.a = [1, 2, 3, 4, 5]
+        stages.bad = { kind = "fail", params = { message = "no luck ${a}" } }
+        stages.next = { kind = "noop", inputs = { one = "bad" } }
+        stages.total = { kind = "noop", inputs = { many = "next" } }
+        "#,
+    );
+    let outcome = context.events(&[]).assert_code(1);
+    assert_eq!(
+        outcome.cells("cell-blocked").len(),
+        6,
+        "programs are told of each"
+    );
+    let outcome = context.run(&["run", "--jobs", "1"]).assert_code(1);
+    let blocked: Vec<&str> = outcome
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("blocked"))
+        .collect();
+    insta::assert_debug_snapshot!(blocked, @r#"
+    [
+        "blocked: 5 cells of next need bad[a=1], bad[a=2], bad[a=3] or 2 more, which failed",
+        "blocked: total needs bad[a=1], which failed",
+    ]
+    "#);
+    let last = outcome.stderr.lines().last().unwrap();
+    assert!(
+        last.starts_with("0 cells executed, 5 failed, 6 blocked in "),
+        "{last}"
+    );
+}
+
 /// A folder with the command and, in the worker's place, a script.
 fn with_worker(context: &Context, script: &str) -> String {
     let command = context.path("bin/provenir");

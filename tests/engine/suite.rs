@@ -11,6 +11,7 @@
 //! * `explaining`: why cells run.
 //! * `tracing`: where results come from.
 //! * `history`: runs, listed and compared.
+//! * `records`: which run is the last, and records that cannot be understood.
 //! * `auditing`: what is computed again comes out the same, or is told.
 //! * `attempts`: time limits, retries, strict platforms.
 //! * `keeping`: what is damaged is found; what nothing needs goes, and nothing else.
@@ -35,6 +36,7 @@ mod history;
 mod keeping;
 mod policies;
 mod publish;
+mod records;
 mod render;
 mod reuse;
 mod sharing;

@@ -242,12 +242,12 @@ fn a_stale_figure_says_what_changed() {
     let set = ["pipeline.toml", "--set", "stages.total.params.value=1"];
     assert_eq!(
         stale(&set),
-        "stale: `pipeline.toml` with `--set stages.total.params.value=1` makes another today (total: value 0.0 (default) → 1.0); `provenir run pipeline.toml --set stages.total.params.value=1` makes the new one"
+        "stale, as far as is known: `pipeline.toml` with `--set stages.total.params.value=1` makes it by another action today (total: value 0.0, the default → 1.0), whose result is not in the store; `provenir run pipeline.toml --set stages.total.params.value=1` makes it"
     );
     context.executed(&["--set", "stages.total.params.value=1"]);
     assert_eq!(
         stale(&set),
-        "stale: `pipeline.toml` with `--set stages.total.params.value=1` makes another today (total: value 0.0 (default) → 1.0); the newer result is in the store; `provenir run pipeline.toml --set stages.total.params.value=1` publishes it"
+        "stale: `pipeline.toml` with `--set stages.total.params.value=1` makes another today (total: value 0.0, the default → 1.0); the newer result is in the store; `provenir run pipeline.toml --set stages.total.params.value=1` publishes it"
     );
     assert_eq!(
         stale(&["pipeline.toml", "--set", "stages.first.params.value=7"]),
@@ -378,7 +378,7 @@ params = { value = "${a}" }
 fn a_file_is_held_against_the_manifest_that_published_it() {
     let context = Context::new(CHAIN);
     context.run(&["run", "--quiet"]).assert_code(0);
-    // Another folder with the same manifest, whose run finds everything in the store and is not recorded.
+    // Another folder with the same manifest, whose run finds everything in the store.
     let other = context.path("other");
     fs_err::create_dir_all(&other).unwrap();
     context.write("other/pipeline.toml", CHAIN);
@@ -437,4 +437,35 @@ fn a_log_is_of_the_action_and_not_of_the_name() {
     context.run(&["run", "--quiet"]).assert_code(0);
     let log = context.run(&["log", "talk"]).assert_code(0).stdout;
     assert!(log.contains("one") && !log.contains("two"), "{log}");
+}
+
+/// Data beside a figure need not change because the figure does.
+#[test]
+fn a_file_is_stale_by_what_it_holds() {
+    let context = Context::new(&CHAIN.replace(
+        "inputs = { many = \"second\" }",
+        "inputs = { many = \"second\" }\nparams = { file = \"data.txt\" }",
+    ));
+    context.write("data.txt", "four");
+    context.executed(&[]);
+    fs_err::copy(context.path("out/total.parquet"), context.path("copy.parquet")).unwrap();
+    let line = |file: &str| {
+        let told = lineage(&context, &[file]);
+        told.lines().nth(1).unwrap().to_owned()
+    };
+    // Another action, of which it is not known that it gives the same: the length is what counts.
+    context.write("data.txt", "five");
+    insta::assert_snapshot!(line("copy.parquet"), @"stale, as far as is known: `pipeline.toml` makes it by another action today (total: the file at file changed), whose result is not in the store; `provenir run pipeline.toml` makes it");
+    assert_eq!(context.executed(&[]), ["total"]);
+    for file in ["copy.parquet", "out/total.parquet"] {
+        assert_eq!(
+            line(file),
+            "up to date: `pipeline.toml` makes the same today (total)"
+        );
+    }
+    let found = json(&context, &["lineage", "copy.parquet", "--format", "json"]);
+    assert_eq!(found["file"]["stale"], false);
+    context.write("data.txt", "longer");
+    context.executed(&[]);
+    insta::assert_snapshot!(line("copy.parquet"), @"stale: `pipeline.toml` makes another today (total: the file at file changed); the newer result is in the store; `provenir run pipeline.toml` publishes it");
 }

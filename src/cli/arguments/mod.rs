@@ -9,11 +9,11 @@ use provenir_policy::Activation;
 use crate::cli::measure;
 use crate::manifest::Overrides;
 
-use trust::GC;
 pub(super) use trust::{
     AuditArguments, DiffArguments, GcArguments, LineageArguments, LineageFormat, PinArguments, RunsAction,
     RunsArguments, UnpinArguments, VerifyArguments, WhyArguments,
 };
+use trust::{GC, RUNS};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -56,6 +56,7 @@ pub(super) enum Command {
     /// Print what a cell said when it was last executed.
     Log(LogArguments),
     /// List what was run; tag a run, or note something about it.
+    #[command(after_help = RUNS)]
     Runs(RunsArguments),
     /// Say what differs between two runs: manifest, environment, artifacts, metrics.
     Diff(DiffArguments),
@@ -150,6 +151,10 @@ pub(super) struct PlanArguments {
     /// List every cell.
     #[arg(long, short)]
     pub(super) verbose: bool,
+    /// Print a list of JSON objects, one for each cell in the order of the plan: cell, stage, point (its value of each axis),
+    /// state (up-to-date, to-run, unknown), key, reason, `waits_for`; null is what is not known, or does not apply.
+    #[arg(long, conflicts_with = "verbose")]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -14,6 +14,11 @@ What is kept: whatever is pinned (`provenir pin`); the results of the last 5 run
 under way; whatever was written in the last 7 days (--grace); what a published figure that is still there shows; and all that \
 those were computed from. Records and logs of runs always stay, so that `provenir why` can explain later.";
 
+pub(super) const RUNS: &str = "\
+How a run is named: the beginning of its name, its last four characters, a tag, or `last`. `last` is the latest run of a \
+manifest, whichever that was; where it executed nothing and found what an earlier run had, it is that run. A `render` is no run \
+of a manifest: `last` means one only where there is nothing else.";
+
 #[derive(Debug, Args)]
 pub(in crate::cli) struct WhyArguments {
     /// The cell, such as 'policy[epsilon=0.1, method=rbc]'; where axes are left out, every cell that is meant.
@@ -37,6 +42,9 @@ pub(in crate::cli) struct LineageArguments {
     /// Trees of words, an object of JSON with all that is known, or a graph for Graphviz.
     #[arg(long, value_enum, default_value_t = LineageFormat::Text)]
     pub(in crate::cli) format: LineageFormat,
+    /// The same as --format json.
+    #[arg(long, conflicts_with = "format")]
+    pub(in crate::cli) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -103,14 +111,17 @@ pub(in crate::cli) enum RunsAction {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct DiffArguments {
-    /// The run before: the beginning of its name, its last four characters, a tag, or `last`.
+    /// The run before: the beginning of its name, its last four characters, a tag, or `last` (see `provenir runs --help`).
     #[arg(value_name = "RUN", value_parser = NonEmptyStringValueParser::new())]
     pub(in crate::cli) old: String,
     /// The run after.
     #[arg(value_name = "RUN", value_parser = NonEmptyStringValueParser::new())]
     pub(in crate::cli) new: String,
-    /// Print an object of JSON.
+    /// List every cell and every metric that differs, however many.
     #[arg(long)]
+    pub(in crate::cli) all: bool,
+    /// Print an object of JSON, with every cell and every metric.
+    #[arg(long, conflicts_with = "all")]
     pub(in crate::cli) json: bool,
     #[command(flatten)]
     pub(in crate::cli) store: StoreArguments,
@@ -153,7 +164,7 @@ pub(in crate::cli) struct VerifyArguments {
     /// [default: everything].
     #[arg(value_name = "PATH|DIGEST", value_parser = NonEmptyStringValueParser::new())]
     pub(in crate::cli) what: Vec<String>,
-    /// Take damaged objects out of the store, so that the next run computes them again.
+    /// Take damaged objects, and results that cannot be read, out of the store, so that the next run computes them again.
     #[arg(long)]
     pub(in crate::cli) discard: bool,
     /// Print an object of JSON.

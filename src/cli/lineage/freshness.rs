@@ -3,7 +3,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use crate::cli::arguments::{LineageArguments, OverrideArguments, quoted};
 use crate::cli::error::CommandError;
 use crate::cli::{Edition, session};
-use crate::lineage::{Freshness, Graph};
+use crate::lineage::{FileOrigin, Freshness, Graph};
 use crate::record::PastRun;
 use crate::store::{ActionKey, Publication, Store};
 
@@ -27,11 +27,12 @@ struct Standard {
 }
 
 impl Told {
-    /// Holds the file at `path` (absolute), which the action `key` made, against the manifest that it is of.
+    /// Holds the file at `path` (absolute), which `origin` tells of and the action `key` made, against the manifest that it is of.
     pub(super) fn of(
         edition: &Edition,
         arguments: &LineageArguments,
         path: &Utf8Path,
+        origin: &FileOrigin,
         key: &ActionKey,
         store: &Store,
         graph: &Graph,
@@ -60,7 +61,7 @@ impl Told {
             }
             Err(error) => return Ok(unknown(error.to_string())),
         };
-        let freshness = Freshness::of(path, key, graph, &plan, store)?;
+        let freshness = Freshness::of(path, &origin.object, key, graph, &plan, store)?;
         let (text, stale) = standard.tell(&freshness, arguments);
         Ok(Self {
             text,
@@ -199,18 +200,17 @@ impl Standard {
                     words.extend(["--cache".to_owned(), quoted(cache.as_str())]);
                 }
                 let run = format!("`provenir run {}`", words.join(" "));
-                let next = if *computed {
-                    format!("the newer result is in the store; {run} publishes it")
-                } else {
-                    format!("{run} makes the new one")
-                };
-                (
+                let differences = differences.join("; ");
+                let text = if *computed {
                     format!(
-                        "stale: {name} makes another today ({cell}: {}); {next}",
-                        differences.join("; ")
-                    ),
-                    Some(true),
-                )
+                        "stale: {name} makes another today ({cell}: {differences}); the newer result is in the store; {run} publishes it"
+                    )
+                } else {
+                    format!(
+                        "stale, as far as is known: {name} makes it by another action today ({cell}: {differences}), whose result is not in the store; {run} makes it"
+                    )
+                };
+                (text, Some(true))
             }
             Freshness::Unknown { cell, producer } => (
                 format!(

@@ -37,9 +37,15 @@ pub(super) fn lineage(edition: &Edition, arguments: &LineageArguments) -> Result
     let layout = layout(arguments)?;
     let store = Store::open(layout.root());
     let graph = Graph::read(&store)?;
+    session::warn_of_flawed(&graph.history().flawed);
     let traced = find(edition, arguments, &store, &graph)?;
     let nodes = graph.lineage(&store, &traced.key);
-    let text = match arguments.format {
+    let format = if arguments.json {
+        LineageFormat::Json
+    } else {
+        arguments.format
+    };
+    let text = match format {
         LineageFormat::Text => {
             let mut text = traced
                 .head
@@ -224,7 +230,7 @@ fn trace_file(
         ))
         .help("`--cache` or PROVENIR_CACHE names the store of whoever made the file"));
     }
-    let freshness = Told::of(edition, arguments, &path, &key, store, graph)?;
+    let freshness = Told::of(edition, arguments, &path, &origin, &key, store, graph)?;
     head.push(freshness.text);
     head.push(String::new());
     Ok(Traced {

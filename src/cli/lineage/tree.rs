@@ -6,23 +6,25 @@ use serde_json::Value;
 use super::by_port;
 use crate::audit::Verdict;
 use crate::cli::describe::cut;
-use crate::cli::session;
+use crate::cli::{session, terminal};
 use crate::display::duration;
 use crate::lineage::{Computed, Graph, Node, Now, SourceFile};
 use crate::store::ActionKey;
 
 /// So many artifacts of a port, or consumers of a cell, are shown.
 const SHOWN: usize = 8;
-/// Characters of parameters that are shown.
-const WIDTH: usize = 80;
+/// Fewest characters of parameters that are shown where a line has to be cut.
+const FEWEST: usize = 24;
 
 /// The lineage of an action in words.
 pub(super) fn text(graph: &Graph, nodes: &BTreeMap<ActionKey, Node>, focus: &ActionKey) -> String {
     let Some(node) = nodes.get(focus) else {
         return String::new();
     };
-    let mut text = heading(node);
+    let width = terminal::columns();
+    let mut text = heading(node, width);
     let mut tree = Tree {
+        width,
         graph,
         nodes,
         seen: BTreeSet::new(),
@@ -43,8 +45,8 @@ pub(super) fn text(graph: &Graph, nodes: &BTreeMap<ActionKey, Node>, focus: &Act
     text
 }
 
-fn heading(node: &Node) -> String {
-    let mut text = format!("{}\n", line(node));
+fn heading(node: &Node, width: Option<usize>) -> String {
+    let mut text = format!("{}\n", line(node, width));
     for artifact in &node.outputs {
         let gone = if node.stored {
             ""
@@ -121,8 +123,9 @@ fn computed(computed: Option<&Computed>) -> String {
     text
 }
 
-/// A cell in one line: `second[a=1]: noop of action 0123456789ab, value=0.5`.
-fn line(node: &Node) -> String {
+/// A cell in one line: `second[a=1]: noop, action 0123456789ab, value=0.5`; parameters are cut to what a terminal has of
+/// columns from there on, and are all there where it is none.
+fn line(node: &Node, width: Option<usize>) -> String {
     let mut text = format!("{}: {}, action {}", node.name(), node.kind, node.action.short());
     if let Value::Object(parameters) = &node.parameters
         && !parameters.is_empty()
@@ -134,7 +137,10 @@ fn line(node: &Node) -> String {
                 other => format!("{name}={other}"),
             })
             .collect();
-        let _ = write!(text, ", {}", cut(&told.join(" "), WIDTH));
+        let left = width.map_or(usize::MAX, |width| {
+            width.saturating_sub(text.chars().count() + 2).max(FEWEST)
+        });
+        let _ = write!(text, ", {}", cut(&told.join(" "), left));
     }
     text
 }
@@ -159,6 +165,8 @@ fn file(source: &SourceFile) -> String {
 }
 
 struct Tree<'a> {
+    /// Columns of the terminal; absent where it is none.
+    width: Option<usize>,
     graph: &'a Graph,
     nodes: &'a BTreeMap<ActionKey, Node>,
     /// Cells whose branches were shown.
@@ -167,6 +175,15 @@ struct Tree<'a> {
 }
 
 impl Tree<'_> {
+    /// A cell in one line, after a head, in a branch of the tree.
+    fn cell(&self, node: &Node, head: &str, indent: &str) -> String {
+        /// Characters of a branch.
+        const BRANCH: usize = 3;
+        let taken = indent.chars().count() + BRANCH + head.chars().count();
+        let width = self.width.map(|width| width.saturating_sub(taken));
+        format!("{head}{}", line(node, width))
+    }
+
     fn up(&mut self, node: &Node, indent: &str) {
         let mut items: Vec<(String, Option<ActionKey>)> = Vec::new();
         for (pointer, source) in &node.sources {
@@ -176,11 +193,15 @@ impl Tree<'_> {
         for (port, links) in by_port(node) {
             for link in links.iter().take(SHOWN) {
                 let from = link.from.as_ref().and_then(|key| self.nodes.get(key));
-                let what = from.map_or_else(
-                    || format!("content {}, of which nothing is known", link.content.short()),
-                    line,
-                );
-                items.push((format!("{port} ← {what}"), link.from));
+                let head = format!("{port} ← ");
+                let told = match from {
+                    Some(from) => self.cell(from, &head, indent),
+                    None => format!(
+                        "{head}content {}, of which nothing is known",
+                        link.content.short()
+                    ),
+                };
+                items.push((told, link.from));
             }
             if links.len() > SHOWN {
                 items.push((format!("{port} ← {} more", links.len() - SHOWN), None));
@@ -198,7 +219,7 @@ impl Tree<'_> {
         let mut known: Vec<&Node> = consumers.iter().filter_map(|key| self.nodes.get(key)).collect();
         known.sort_by_key(|node| node.name());
         for node in known.iter().take(SHOWN) {
-            let mut told = line(node);
+            let mut told = self.cell(node, "", indent);
             for copy in &node.published {
                 let gone = if copy.present { "" } else { " (gone)" };
                 let _ = write!(told, ", published `{}`{gone}", session::short(&copy.path));

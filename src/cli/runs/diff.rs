@@ -7,6 +7,7 @@ use crate::cli::arguments::DiffArguments;
 use crate::cli::describe::{means, number};
 use crate::cli::error::{CommandError, Exit};
 use crate::cli::{Edition, session, terminal};
+use crate::display::grouped;
 use crate::exec::{Difference, cut_apart};
 use crate::lineage::{CellDifference, RunDifference, shown};
 use crate::record::{History, PastRun};
@@ -30,11 +31,12 @@ struct Metric {
 /// `diff`.
 pub(in crate::cli) fn diff(edition: &Edition, arguments: &DiffArguments) -> Result<Exit, CommandError> {
     let store = session::existing(&arguments.store)?;
+    let history = History::read(store.layout())?;
+    session::warn_of_flawed(&history.flawed);
     let (old, new) = (
         wanted(store.layout(), &arguments.old)?.id,
         wanted(store.layout(), &arguments.new)?.id,
     );
-    let history = History::read(store.layout())?;
     let run = |id| {
         let mut runs = history.runs.iter();
         runs.find(|run| run.stored.id == id)
@@ -60,12 +62,15 @@ pub(in crate::cli) fn diff(edition: &Edition, arguments: &DiffArguments) -> Resu
         let text = serde_json::to_string_pretty(&value).map_err(std::io::Error::from)?;
         terminal::print(&format!("{text}\n"))?;
     } else {
-        terminal::print(&in_words(old, new, &found, &metrics))?;
+        let shown = if arguments.all { usize::MAX } else { SHOWN };
+        terminal::print(&in_words(old, new, &found, &metrics, shown))?;
     }
     Ok(Exit::Done)
 }
 
-fn in_words(old: &PastRun, new: &PastRun, found: &RunDifference, metrics: &[Metric]) -> String {
+/// In words, with so many cells and metrics at most.
+fn in_words(old: &PastRun, new: &PastRun, found: &RunDifference, metrics: &[Metric], shown: usize) -> String {
+    let more = |total: usize| format!("  and {} more; `--all` shows them\n", grouped(total - shown));
     let mut text = format!("from run {} to run {}\n", old.stored.id, new.stored.id);
     if !found.manifest.is_empty() {
         text.push_str("\nmanifest\n");
@@ -91,11 +96,11 @@ fn in_words(old: &PastRun, new: &PastRun, found: &RunDifference, metrics: &[Metr
         "\nartifacts: {} the same in both",
         crate::cli::measure::count(found.same, "cell")
     );
-    for (cell, difference) in found.cells.iter().take(SHOWN) {
+    for (cell, difference) in found.cells.iter().take(shown) {
         let _ = writeln!(text, "  {cell}: {}", of_cell(difference));
     }
-    if found.cells.len() > SHOWN {
-        let _ = writeln!(text, "  and {} more", found.cells.len() - SHOWN);
+    if found.cells.len() > shown {
+        text.push_str(&more(found.cells.len()));
     }
     if !metrics.is_empty() {
         text.push_str("\nmetrics (means of columns)\n");
@@ -104,7 +109,7 @@ fn in_words(old: &PastRun, new: &PastRun, found: &RunDifference, metrics: &[Metr
                 .map(str::to_owned)
                 .to_vec(),
         ];
-        for metric in metrics.iter().take(SHOWN) {
+        for metric in metrics.iter().take(shown) {
             let [old, new] = metric.means;
             let told = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), number);
             let change = match (old, new) {
@@ -124,8 +129,8 @@ fn in_words(old: &PastRun, new: &PastRun, found: &RunDifference, metrics: &[Metr
             ]);
         }
         text.push_str(&session::aligned(&grid));
-        if metrics.len() > SHOWN {
-            let _ = writeln!(text, "  and {} more", metrics.len() - SHOWN);
+        if metrics.len() > shown {
+            text.push_str(&more(metrics.len()));
         }
     }
     text

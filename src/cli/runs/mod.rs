@@ -27,17 +27,23 @@ const TAG: usize = 64;
 const NOTE: usize = 4096;
 
 /// The run that a text means: the beginning of its name, its last four characters, a tag, or `last`. `None` where no
-/// run answers to it.
+/// run answers to it. A run that is named and cannot be understood is an error; where it is not named, it is passed over.
 pub(super) fn find(layout: &Layout, text: &str) -> Result<Option<StoredRun>, CommandError> {
-    let mut runs = RunStore::new(layout).runs()?;
+    let store = RunStore::new(layout);
     if text == LAST {
-        return Ok((!runs.is_empty()).then(|| runs.remove(0)));
+        let (latest, flawed) = store.latest(None)?;
+        session::warn_of_flawed(&flawed);
+        return Ok(latest.map(|latest| latest.run));
     }
-    let mut found = Vec::new();
-    for run in runs {
-        if run.id.answers_to(text) || run.annotation()?.tags.contains(text) {
-            found.push(run);
-        }
+    let mut found = store.runs()?;
+    found.retain(|run| run.id.answers_to(text));
+    if found.is_empty() {
+        let (tagged, flawed) = store.read(|run| {
+            let is_tagged = run.annotation()?.tags.contains(text);
+            Ok(is_tagged.then_some(run))
+        })?;
+        session::warn_of_flawed(&flawed);
+        found.extend(tagged.into_iter().flatten());
     }
     if found.len() > 1 {
         const SHOWN: usize = 12;
@@ -48,7 +54,11 @@ pub(super) fn find(layout: &Layout, text: &str) -> Result<Option<StoredRun>, Com
         let error = CommandError::request(format!("`{text}` means {} runs; name one", found.len()));
         return Err(error.help(names.join(", ")));
     }
-    Ok(found.pop())
+    let found = found.pop();
+    if let Some(run) = &found {
+        run.check()?;
+    }
+    Ok(found)
 }
 
 /// The run that a text means; there must be one.
@@ -121,8 +131,9 @@ fn list(arguments: &RunsArguments) -> Result<Exit, CommandError> {
     let manifest = arguments.manifest.as_ref().map(|manifest| here.join(manifest));
     let mut shown = Vec::new();
     let mut more = 0;
-    for run in RunStore::new(store.layout()).runs()? {
-        let listed = Listed::read(run)?;
+    let (runs, flawed) = RunStore::new(store.layout()).read(Listed::read)?;
+    session::warn_of_flawed(&flawed);
+    for listed in runs {
         let head = listed.head.as_ref();
         let fits = arguments
             .tag
@@ -149,7 +160,9 @@ fn list(arguments: &RunsArguments) -> Result<Exit, CommandError> {
         return Ok(Exit::Done);
     }
     if shown.is_empty() {
-        terminal::say("no recorded run fits; runs that execute nothing leave no record of their own");
+        terminal::say(
+            "no recorded run fits; a run that finds what the one before had leaves no record of its own",
+        );
         return Ok(Exit::Done);
     }
     terminal::print(&table(&shown))?;
