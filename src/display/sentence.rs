@@ -88,6 +88,9 @@ pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
             ..
         } => {
             let mut told = failed(&format!("{cell} failed after {}", duration(*seconds)), failure);
+            if let Some(place) = cell.place() {
+                let _ = write!(told, "\n  stage: {place}");
+            }
             if let Some(log) = log {
                 let _ = write!(
                     told,

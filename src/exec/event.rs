@@ -25,6 +25,11 @@ impl CellRef<'_> {
     pub fn stage(&self) -> &str {
         &self.plan.stage_of(self.index).name
     }
+
+    /// File and line where its stage is declared.
+    pub fn place(&self) -> Option<&str> {
+        self.plan.stage_of(self.index).place.as_deref()
+    }
 }
 
 impl fmt::Display for CellRef<'_> {

@@ -8,7 +8,7 @@ use provenir_api::schema::nearest;
 use super::diagnostic::Report;
 use super::expect::{expect_label, expect_table, expect_text, known_keys};
 use super::model::{Axis, InputDecl, InputItem, Spanned};
-use super::node::{Data, Entry, Node, clip};
+use super::node::{Data, Entry, Node, clip, quoted};
 use super::source::Span;
 
 /// Reads what is wired to a port: `"stage"`, `"stage.port"`, `{ stage = …, port = …, at = {…}, as = … }`, or a list of
@@ -131,19 +131,20 @@ fn read_item(node: &Node, axes: &IndexMap<Arc<str>, Axis>, report: &mut Report) 
 /// `stage as name`. Gives the stage, and the port if there is one.
 fn foreign(text: &str, span: Span, axes: &IndexMap<Arc<str>, Axis>, report: &mut Report) -> Option<String> {
     if let Some((stage, name)) = text.split_once(" as ") {
-        let (stage, name) = (stage.trim(), name.trim());
+        let bare = |text: &'_ str| text.trim().trim_matches(['"', '\'']).to_owned();
+        let (stage, name) = (bare(stage), bare(name));
         report
             .error(span, format!("`{}` names no stage", clip(text)))
             .help(format!(
-                "a name is given in a table: `{{ stage = \"{}\", as = \"{}\" }}`",
-                clip(stage),
-                clip(name)
+                "a name is given in a table: `{{ stage = {}, as = {} }}`",
+                quoted(&stage),
+                quoted(&name)
             ));
-        return Some(stage.to_owned());
+        return Some(stage);
     }
     let (stage, rest) = text.split_once('[')?;
     let (slice, port) = rest.rsplit_once(']').unwrap_or((rest, ""));
-    let stage = format!("{}{port}", stage.trim());
+    let stage = format!("{}{port}", stage.trim().trim_matches(['"', '\'']));
     let mut said = Vec::new();
     let mut fields = Vec::new();
     for part in slice.split(',').filter(|part| !part.trim().is_empty()) {
@@ -169,7 +170,7 @@ fn foreign(text: &str, span: Span, axes: &IndexMap<Arc<str>, Axis>, report: &mut
                 texts.iter().position(|text| text == near)
             });
         let written = match found.and_then(|place| labels().nth(place)) {
-            Some(provenir_api::Label::Text(text)) => format!("\"{}\"", clip(text)),
+            Some(provenir_api::Label::Text(text)) => quoted(text),
             Some(label) => label.to_string(),
             None => "VALUE".to_owned(),
         };
@@ -177,8 +178,8 @@ fn foreign(text: &str, span: Span, axes: &IndexMap<Arc<str>, Axis>, report: &mut
     }
     said.push(format!("`{}` names no stage", clip(text)));
     report.error(span, said.join("; ")).help(format!(
-        "a slice is a table: `{{ stage = \"{}\", at = {{ {} }} }}`",
-        clip(&stage),
+        "a slice is a table: `{{ stage = {}, at = {{ {} }} }}`",
+        quoted(&stage),
         fields.join(", ")
     ));
     Some(stage)

@@ -91,7 +91,7 @@ fn definitions() -> Value {
             "type": "object",
             "additionalProperties": { "anyOf": [
                 { "$ref": "#/$defs/label" },
-                { "type": "array", "items": { "$ref": "#/$defs/label" } },
+                { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/label" } },
             ] },
         },
         "exclude": {
@@ -202,7 +202,10 @@ fn stage(kind: Option<&dyn AnyKind>) -> Value {
                 "type": "object",
                 "additionalProperties": false,
                 "required": ["where", "params"],
-                "properties": { "where": { "$ref": "#/$defs/selector" }, "params": parameters },
+                "properties": {
+                    "where": { "$ref": "#/$defs/selector", "minProperties": 1 },
+                    "params": parameters,
+                },
             },
         },
         "exclude": { "$ref": "#/$defs/exclude" },

@@ -10,7 +10,7 @@ use super::load::{entry, merge};
 use super::model::{Manifest, Params, Spanned};
 use super::node::{Data, Entry, Node, Table, clip};
 use super::options::{apply_axis, apply_set, option_source};
-use super::read::{read_axis, read_manifest, read_publish, read_selectors};
+use super::read::{is_laid, read_axis, read_manifest, read_publish, read_selectors};
 use super::source::Span;
 
 /// What the command line changes in a manifest.
@@ -54,6 +54,10 @@ pub(super) fn apply(
     }
     remember(&table, &mut known);
     let mut manifest = read_manifest(&table, root, report);
+    let replaced = overrides
+        .profile
+        .as_ref()
+        .and_then(|name| child(child(profiles.as_ref()?.node.as_table()?, name)?, "axes"));
     keep_dormant(&mut manifest, profiles.as_ref(), overrides, report);
     for (name, axis) in &mut manifest.axes {
         let mut labels = known.remove(&**name).unwrap_or_default();
@@ -61,8 +65,11 @@ pub(super) fn apply(
             labels.remove(&value.label);
         }
         axis.inactive = labels;
+        axis.replaced =
+            replaced.is_some_and(|axes| axes.contains_key(&**name)) || given.contains_key(&**name);
     }
     prune(&mut table, &manifest);
+    fold(&mut table);
     for stage in &overrides.only {
         let (span, text) = option_source("--only ", stage, report);
         let span = span.part("--only ".len(), text.len());
@@ -249,7 +256,8 @@ fn apply_profile(table: &mut Table, profile: &Table, report: &mut Report) {
     }
 }
 
-/// Adds parameters that win at every point of a stage's axes.
+/// Adds parameters that win at every point of a stage's axes: an override whose `where` is empty and has its own place, as
+/// none in a text has.
 pub(super) fn lay_params(table: &mut Table, stage: &str, params: Entry) {
     let span = params.node.span;
     let mut layer = Table::new();
@@ -359,6 +367,58 @@ fn prune(table: &mut Table, manifest: &Manifest) {
                 matching.is_none_or(|matching| !matches_nothing(&mut matching.node))
             });
         }
+    }
+}
+
+/// Puts what was laid over every point of a stage into its parameters, and over whatever its own overrides say of the same: the
+/// manifest that is recorded says what holds in the words of a person.
+fn fold(table: &mut Table) {
+    let stages = table
+        .get_mut("stages")
+        .and_then(|stages| stages.node.as_table_mut());
+    for stage in stages
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, stage)| stage.node.as_table_mut())
+    {
+        let Some(Data::Array(items)) = stage.get_mut("override").map(|entry| &mut entry.node.data) else {
+            continue;
+        };
+        let (laid, mut kept): (Vec<Node>, Vec<Node>) = std::mem::take(items)
+            .into_iter()
+            .partition(|item| item.as_table().is_some_and(|table| is_laid(item, table)));
+        let layers: Vec<Entry> = laid
+            .into_iter()
+            .filter_map(|mut item| item.as_table_mut()?.shift_remove("params"))
+            .collect();
+        for layer in &layers {
+            let params = kept
+                .iter_mut()
+                .filter_map(|item| item.as_table_mut()?.get_mut("params"));
+            params.for_each(|params| replace_in(&mut params.node, &layer.node));
+        }
+        if kept.is_empty() {
+            stage.shift_remove("override");
+        } else {
+            *items = kept;
+        }
+        for layer in layers {
+            super::node::merge_entry(stage, "params".to_owned(), layer);
+        }
+    }
+}
+
+/// Gives every value the one that a layer has in its place, if it has one.
+fn replace_in(node: &mut Node, layer: &Node) {
+    match (&mut node.data, &layer.data) {
+        (Data::Table(table), Data::Table(over)) => {
+            for (key, entry) in table.iter_mut() {
+                if let Some(over) = over.get(key) {
+                    replace_in(&mut entry.node, &over.node);
+                }
+            }
+        }
+        _ => *node = layer.clone(),
     }
 }
 

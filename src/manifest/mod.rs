@@ -39,8 +39,8 @@ pub(crate) use diagnostic::{Report, shortened};
 pub(crate) use expect::{belongs, is_name};
 pub(crate) use load::Read;
 pub(crate) use model::{
-    Axis, AxisValue, InputDecl, InputItem, Manifest, Params, PublishDecl, Selector, Spanned, StageDecl,
+    Axis, AxisValue, InputDecl, InputItem, Manifest, Override, PublishDecl, Selector, Spanned, StageDecl,
 };
-pub(crate) use node::{Data, Node, clip};
+pub(crate) use node::{Data, Node, clip, quoted};
 pub(crate) use read::STAGE_KEY;
-pub(crate) use source::Span;
+pub(crate) use source::{Origin, Span};

@@ -48,6 +48,8 @@ pub(crate) struct Axis {
     /// Labels that it has elsewhere: in another profile, or before the profile or the command line replaced it. A
     /// `where` or `exclude` may name them; they match nothing.
     pub(crate) inactive: BTreeSet<Label>,
+    /// Whether its values are a profile's or the command line's.
+    pub(crate) replaced: bool,
 }
 
 /// A value of an axis.
@@ -99,6 +101,29 @@ pub(crate) struct StageDecl {
     pub(crate) lacks_params: bool,
 }
 
+impl StageDecl {
+    /// A stage that could not be read, which was reported: its name is known.
+    pub(crate) fn unread(key: Span) -> Self {
+        Self {
+            key,
+            kind: None,
+            inputs: Vec::new(),
+            params: None,
+            over: Vec::new(),
+            overrides: Vec::new(),
+            exclude: Vec::new(),
+            publish: Vec::new(),
+            resources: ResourcesDecl::default(),
+            attempts: Attempts::default(),
+            dormant: (Vec::new(), Vec::new()),
+            broken: true,
+            strays: Vec::new(),
+            lacks_inputs: true,
+            lacks_params: true,
+        }
+    }
+}
+
 /// A `params` table and where its key is written.
 #[derive(Clone, Debug)]
 pub(crate) struct Params {
@@ -109,6 +134,8 @@ pub(crate) struct Params {
 /// Parameters that win where the axes match.
 #[derive(Debug)]
 pub(crate) struct Override {
+    /// Whether a profile or the command line laid it over the stage: it wins everywhere.
+    pub(crate) laid: bool,
     pub(crate) matching: Selector,
     pub(crate) params: Params,
 }

@@ -96,6 +96,16 @@ impl Node {
         }
     }
 
+    /// Whether it is, or holds, something that was reported when it was read.
+    pub(crate) fn is_spoilt(&self) -> bool {
+        match &self.data {
+            Data::Invalid => true,
+            Data::Array(items) => items.iter().any(Self::is_spoilt),
+            Data::Table(table) => table.values().any(|entry| entry.node.is_spoilt()),
+            _ => false,
+        }
+    }
+
     /// The label of a scalar.
     pub(crate) fn label(&self) -> Option<Label> {
         match &self.data {
@@ -281,7 +291,17 @@ impl Reader {
     }
 }
 
-/// A text short enough to be quoted in a message.
+/// A text as TOML writes it, short enough for a message.
+pub(crate) fn quoted(text: &str) -> String {
+    let text = clip(text);
+    match (text.contains(['"', '\\']), text.contains('\'')) {
+        (false, _) => format!("\"{text}\""),
+        (true, false) => format!("'{text}'"),
+        (true, true) => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
+    }
+}
+
+/// A text short enough to be shown in a message.
 pub(crate) fn clip(text: &str) -> String {
     const SHOWN: usize = 60;
     if text.chars().count() > SHOWN {

@@ -65,9 +65,9 @@ pub(crate) fn read_manifest(table: &Table, root: Span, report: &mut Report) -> M
                 }
                 for (name, entry) in declared.iter().take(STAGES) {
                     check_name(name, entry.key, "stage", report);
-                    if let Some(stage) = read_stage(name, entry, &axes, report) {
-                        stages.insert(Arc::from(name.as_str()), stage);
-                    }
+                    let stage = read_stage(name, entry, &axes, report);
+                    let stage = stage.unwrap_or_else(|| StageDecl::unread(entry.key));
+                    stages.insert(Arc::from(name.as_str()), stage);
                 }
                 if declared.is_empty() {
                     report.error(entry.key, "a pipeline needs at least one stage");
@@ -154,6 +154,7 @@ pub(crate) fn read_axis(name: &str, entry: &Entry, report: &mut Report) -> Axis 
         key: entry.key,
         values,
         inactive: BTreeSet::new(),
+        replaced: false,
     }
 }
 
@@ -273,7 +274,11 @@ fn read_stage(
         resources,
         attempts,
         dormant: (Vec::new(), Vec::new()),
-        broken: report.errors() > before,
+        // Of a value that was reported when it was read, nothing follows.
+        broken: report.errors() > before
+            || table
+                .iter()
+                .any(|(key, entry)| !matches!(key.as_str(), "params" | "override") && entry.node.is_spoilt()),
         strays: table
             .iter()
             .filter(|(key, _)| !KEYS.contains(&key.as_str()))
@@ -319,8 +324,13 @@ fn read_overrides(entry: Option<&Entry>, report: &mut Report) -> Vec<Override> {
             continue;
         };
         let meant = known_keys(table, "key of an override", &["where", "params"], report);
-        // An empty `where` matches everywhere: that is how a profile and the command line lay parameters over a stage's.
+        let laid = is_laid(item, table);
         let matching = if let Some(entry) = table.get("where") {
+            if entry.node.as_table().is_some_and(Table::is_empty) && !laid {
+                report
+                    .error(entry.node.span, "an empty `where` leaves nothing out: the override would win everywhere")
+                    .help("put its parameters into the stage's `params`, or say where it wins: `where = { AXIS = VALUE }`");
+            }
             read_selector(&entry.node, "where", true, report)
         } else {
             if !meant.contains(&"where") {
@@ -335,10 +345,22 @@ fn read_overrides(entry: Option<&Entry>, report: &mut Report) -> Vec<Override> {
             report.error(item.span, "an override needs `params`");
         }
         if let (Some(matching), Some(params)) = (matching, params) {
-            overrides.push(Override { matching, params });
+            overrides.push(Override {
+                laid,
+                matching,
+                params,
+            });
         }
     }
     overrides
+}
+
+/// Whether an override is what [`lay_params`](super::layers::lay_params) makes: it and its `where` have one place. In a text
+/// the one lies within the other.
+pub(super) fn is_laid(item: &Node, table: &Table) -> bool {
+    table
+        .get("where")
+        .is_some_and(|matching| matching.node.span == item.span)
 }
 
 /// Reads a list of selectors, such as `exclude`.
@@ -375,6 +397,14 @@ fn read_selector(node: &Node, what: &str, may_be_empty: bool, report: &mut Repor
             Data::Array(items) => items.as_slice(),
             _ => std::slice::from_ref(&entry.node),
         };
+        if nodes.is_empty() {
+            report
+                .error(
+                    entry.node.span,
+                    format!("`{}` is given no value, so that nothing matches", clip(axis)),
+                )
+                .help("name at least one value, or leave the axis out");
+        }
         let mut labels = Vec::new();
         for node in nodes {
             if let Some(label) = expect_label(node, report) {

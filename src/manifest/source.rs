@@ -97,6 +97,12 @@ impl Sources {
             .unwrap_or_default()
     }
 
+    /// The name of the text that a span lies in, with the line, for a person who looks for it: `m.toml:8`.
+    pub(crate) fn line(&self, span: Span) -> String {
+        let source = self.of(span);
+        format!("{}:{}", source.name(), source.place(span.start as usize).0)
+    }
+
     /// A span of no characters at the start of a text, for problems with the text as a whole.
     pub(crate) fn start(source: u32) -> Span {
         Span {

@@ -103,11 +103,19 @@ impl<'m> Axes<'m> {
         &self.list[axis].values
     }
 
-    /// Every label that the axis has, in this run or elsewhere.
+    /// Every label that the axis has.
     pub(super) fn labels(&self, axis: usize) -> impl Iterator<Item = Label> {
-        let axis = self.list[axis];
-        let own = axis.values.iter().map(|value| &value.label);
-        own.chain(&axis.inactive).cloned()
+        self.list[axis].values.iter().map(|value| value.label.clone())
+    }
+
+    /// Labels that it has only where no profile and no command line replaces its values, or in another profile.
+    pub(super) fn inactive(&self, axis: usize) -> impl Iterator<Item = Label> {
+        self.list[axis].inactive.iter().cloned()
+    }
+
+    /// Whether a profile or the command line gave it its values.
+    pub(super) fn is_replaced(&self, axis: usize) -> bool {
+        self.list[axis].replaced
     }
 
     pub(super) fn name(&self, axis: usize) -> &Arc<str> {
@@ -116,6 +124,17 @@ impl<'m> Axes<'m> {
 
     /// The axis of that name; reports a name that is none.
     pub(super) fn find(&self, name: &str, span: Span, report: &mut Report) -> Option<usize> {
+        self.find_beside(name, &[], span, report)
+    }
+
+    /// The same where other names are known, too.
+    pub(super) fn find_beside(
+        &self,
+        name: &str,
+        others: &[&str],
+        span: Span,
+        report: &mut Report,
+    ) -> Option<usize> {
         let found = self.by_name.get(name).copied();
         found.or_else(|| {
             let misnamed = self.by_name.keys().copied().filter(|known| !is_name(known));
@@ -127,15 +146,38 @@ impl<'m> Axes<'m> {
                 report.follows();
                 return None;
             }
-            let help = match report.suggest(name, self.by_name.keys().copied()) {
-                Some(help) => help,
-                None => "the manifest declares no axes".to_owned(),
+            let known = self.by_name.keys().copied().chain(others.iter().copied());
+            let near = nearest(name, known.clone()).is_some();
+            let help = match report.suggest(name, known) {
+                Some(help) if near => help,
+                other => match (self.with_field(name), other) {
+                    (Some(axis), _) => {
+                        format!(
+                            "it is a field of the values of `{axis}`: `${{{axis}.{}}}`",
+                            clip(name)
+                        )
+                    }
+                    (None, Some(help)) => help,
+                    (None, None) => "the manifest declares no axes".to_owned(),
+                },
             };
             report
                 .unknown(span, format!("there is no axis `{}`", clip(name)))
                 .help(help);
             None
         })
+    }
+
+    /// The axis whose values are tables with a field of that name.
+    fn with_field(&self, name: &str) -> Option<&str> {
+        let has = |value: &AxisValue| {
+            value
+                .node
+                .as_table()
+                .is_some_and(|table| table.contains_key(name))
+        };
+        let axis = self.list.iter().position(|axis| axis.values.iter().any(has))?;
+        Some(&self.names[axis])
     }
 
     /// The axis of that name.

@@ -199,6 +199,9 @@ impl Expansion<'_, '_> {
                 places.push(Place::Failed);
                 continue;
             };
+            for copy in &publish {
+                self.check_end(stage, &parameters.facts, copy, &mut patterns, &point);
+            }
             places.push(u32::try_from(self.cells.len()).map_or(Place::Failed, Place::Cell));
             for conflict in self.ledger.add(&parameters, &inputs) {
                 self.report_conflict(stage, &point, &conflict);
@@ -227,6 +230,7 @@ impl Expansion<'_, '_> {
         });
         self.stages.push(Stage {
             name: node.name.to_string(),
+            place: Some(self.report.sources.line(node.decl.key)),
             kind: Arc::clone(&kind.kind),
             axes: own.iter().map(|axis| Arc::clone(self.axes.name(axis))).collect(),
             inputs: self.stage_inputs(stage, kind, &links),

@@ -235,10 +235,12 @@ pub(super) fn find_stage(
             return by_name.get(near).copied();
         }
         let help = report.suggest(&name.value, by_name.keys().copied());
-        report
-            .unknown(name.span, format!("there is no stage `{}`", clip(&name.value)))
-            .help
-            .clone_from(&help);
+        let message = if name.value.is_empty() {
+            "an empty text names no stage".to_owned()
+        } else {
+            format!("there is no stage `{}`", clip(&name.value))
+        };
+        report.unknown(name.span, message).help.clone_from(&help);
         None
     })
 }

@@ -38,6 +38,8 @@ pub struct Plan {
 pub struct Stage {
     /// Name in the manifest.
     pub name: String,
+    /// File and line where it is declared; absent where no manifest declares it.
+    pub place: Option<String>,
     /// What it does.
     pub kind: Arc<dyn AnyKind>,
     /// Axes that it varies over, in the manifest's order.

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use provenir_api::port::TableSchema;
 use provenir_api::{AnyKind, Label, Problem, Resolved, schema};
+use serde_json::Value;
 
 use super::axes::{Axes, AxisSet, Points};
 use super::model::point;
 use super::sources::SourceFiles;
-use super::template::{Piece, Scope, Template, parse};
-use crate::manifest::{AxisValue, Data, Node, Params, Report, Span, StageDecl};
+use super::template::{Piece, Scope, Template, marked, parse};
+use crate::manifest::{AxisValue, Data, Node, Origin, Override, Report, Span, StageDecl, quoted};
 
 /// The parameters of a stage, ready to be resolved at points.
 pub(super) struct StageParameters<'m> {
@@ -20,7 +21,7 @@ pub(super) struct StageParameters<'m> {
     pub(super) axes: AxisSet,
     /// Whether a mistake in what they name leaves `axes` uncertain.
     pub(super) tainted: bool,
-    overrides: Vec<(Points, &'m Params)>,
+    overrides: Vec<(Points, &'m Override)>,
     /// By which overrides match.
     variants: BTreeMap<Vec<bool>, Rc<Variant>>,
 }
@@ -45,7 +46,7 @@ impl<'m> StageParameters<'m> {
             Template::compile(&entry.params.node, axes, report).axes(&mut named);
             if let Some(points) = axes.points(&entry.matching, report) {
                 named = named.union(points.axes);
-                overrides.push((points, &entry.params));
+                overrides.push((points, entry));
             }
         }
         Self {
@@ -77,10 +78,25 @@ impl<'m> StageParameters<'m> {
             Rc::clone(variant)
         } else {
             let variant = Rc::new(self.variant(&matching, axes, report));
-            self.variants.insert(matching, Rc::clone(&variant));
+            self.variants.insert(matching.clone(), Rc::clone(&variant));
             variant
         };
         let value = variant.template.fill(&|axis| at(axis).1, axes, report);
+        let source = Source {
+            matching: &matching,
+            node: variant.node.as_ref(),
+            value: &value,
+        };
+        let node = variant.node.as_ref();
+        if report.has_errors() && node.is_some_and(|node| is_spoilt(node, at, axes, report)) {
+            // Something in it was reported. What is wrong elsewhere is wrong all the same; whether all goes together cannot be
+            // known.
+            for problem in &schema::check(kind.schema(), &value) {
+                self.report(problem, false, &source, at, axes, report);
+            }
+            report.follows();
+            return None;
+        }
         let problems = match kind.resolve(&value) {
             Ok(mut resolved) => {
                 let mut problems = wired.map_or(Vec::new(), |wired| kind.check(&resolved.full, wired));
@@ -96,7 +112,7 @@ impl<'m> StageParameters<'m> {
         // Where each value is right by itself, the point says which of them come together.
         let combined = schema::check(kind.schema(), &value).is_empty();
         for problem in &problems {
-            self.report(problem, combined, variant.node.as_ref(), at, axes, report);
+            self.report(problem, combined, &source, at, axes, report);
         }
         None
     }
@@ -114,11 +130,35 @@ impl<'m> StageParameters<'m> {
             .iter()
             .map(|(points, _)| points.contain(|axis| at(axis).0))
             .collect();
-        let node = self
-            .variants
-            .get(&matching)
-            .and_then(|variant| variant.node.as_ref());
-        self.place(&Problem::new(pointer, ""), node, at, axes, report)
+        let source = Source {
+            matching: &matching,
+            node: self
+                .variants
+                .get(&matching)
+                .and_then(|variant| variant.node.as_ref()),
+            value: &Value::Null,
+        };
+        self.place(pointer, false, &source, at, axes, report)
+    }
+
+    /// Which layer gives the parameter at a JSON pointer, the later the higher: the stage, its overrides, a profile, the
+    /// command line.
+    fn layer(&self, pointer: &str, matching: &[bool], report: &Report) -> Layer {
+        let entries = self.overrides.iter().zip(matching).rev();
+        for ((_, entry), _) in entries.filter(|(_, matches)| **matches) {
+            if !holds(&entry.params.node, pointer) {
+                continue;
+            }
+            return match (
+                report.sources.of(entry.params.key).origin == Origin::CommandLine,
+                entry.laid,
+            ) {
+                (true, _) => Layer::CommandLine,
+                (false, true) => Layer::Profile,
+                (false, false) => Layer::Override,
+            };
+        }
+        Layer::Stage
     }
 
     /// Checks names in parameters that may hold at no point: those of overrides, and of profiles that are not chosen.
@@ -144,11 +184,11 @@ impl<'m> StageParameters<'m> {
 
     fn variant(&self, matching: &[bool], axes: &Axes<'_>, report: &mut Report) -> Variant {
         let mut node = self.decl.params.as_ref().map(|params| params.node.clone());
-        for ((_, params), matches) in self.overrides.iter().zip(matching) {
+        for ((_, entry), matches) in self.overrides.iter().zip(matching) {
             if *matches {
                 match &mut node {
-                    Some(node) => node.merge(params.node.clone()),
-                    None => node = Some(params.node.clone()),
+                    Some(node) => node.merge(entry.params.node.clone()),
+                    None => node = Some(entry.params.node.clone()),
                 }
             }
         }
@@ -159,29 +199,59 @@ impl<'m> StageParameters<'m> {
         Variant { node, template }
     }
 
-    /// Says a problem at the place that it comes from: the value, or the axis value that stands for it.
+    /// Says a problem at the place that it comes from: the value, or the axis value that stands for it. Of values that do not
+    /// go together, the one that was laid over the others last is the place, and the others are shown beside it.
     fn report<'a>(
         &self,
         problem: &Problem,
         combined: bool,
-        node: Option<&Node>,
+        source: &Source<'_>,
         at: &impl Fn(usize) -> (usize, &'a AxisValue),
         axes: &Axes<'_>,
         report: &mut Report,
     ) {
-        let place = self.place(problem, node, at, axes, report);
-        if report.is_spoilt(place.value) {
+        let mut place = self.place(&problem.pointer, problem.key, source, at, axes, report);
+        if place.spoilt {
             return;
+        }
+        let mut others = Vec::new();
+        for pointer in &problem.beside {
+            let mut other = self.place(pointer, false, source, at, axes, report);
+            if other.written {
+                let mut pointer = pointer.as_str();
+                if other.is_over(&place) {
+                    std::mem::swap(&mut other, &mut place);
+                    pointer = &problem.pointer;
+                }
+                others.push((pointer, other));
+            }
         }
         let message = match name(problem) {
             Some(name) => format!("`{name}`: {}", problem.message),
             None => problem.message.clone(),
         };
+        let text = place.text.as_deref().filter(|_| !problem.key);
+        let meant = text.and_then(|text| {
+            let is_axis = problem.help.is_none() && axes.index(text).is_some();
+            let meant = is_axis.then(|| format!("${{{text}}}"));
+            let meant = marked(text, Scope::Parameters, axes).or(meant)?;
+            Some(format!("did you mean `{}`?", quoted(&meant)))
+        });
         let diagnostic = report.error(place.shown, message);
         if let Some(place_used) = place.used {
             diagnostic.label(place_used, "used here");
         }
-        if let Some(help) = &problem.help {
+        for (pointer, other) in others.into_iter().filter(|(_, other)| other.written) {
+            let name = name(&Problem::new(pointer, "")).unwrap_or_default();
+            let text = match source.value.pointer(pointer) {
+                Some(value) => format!("`{name}` is {}", schema::shown(value)),
+                None => format!("`{name}`"),
+            };
+            diagnostic.label(other.shown, text);
+        }
+        if let Some(meant) = meant {
+            diagnostic.help(meant);
+        } else if let Some(help) = &problem.help {
             diagnostic.help(help.clone());
         } else if combined && !self.axes.is_empty() {
             let labels: Vec<(&Arc<str>, &Label)> = self
@@ -193,16 +263,17 @@ impl<'m> StageParameters<'m> {
         }
     }
 
-    /// The place that the JSON pointer of a problem names.
+    /// The place that a JSON pointer names; `key` where the key is what is pointed at.
     fn place<'a>(
         &self,
-        problem: &Problem,
-        node: Option<&Node>,
+        pointer: &str,
+        key_meant: bool,
+        source: &Source<'_>,
         at: &impl Fn(usize) -> (usize, &'a AxisValue),
         axes: &Axes<'_>,
         report: &mut Report,
     ) -> Place {
-        let Some(mut node) = node else {
+        let Some(mut node) = source.node else {
             return Place::of(self.decl.key);
         };
         let mut key = self
@@ -212,10 +283,14 @@ impl<'m> StageParameters<'m> {
             .map_or(self.decl.key, |params| params.key);
         let mut used = None;
         let mut found = true;
-        for segment in problem.pointer.split('/').skip(1) {
+        let mut layer = self.layer(pointer, source.matching, report);
+        for segment in pointer.split('/').skip(1) {
             let segment = segment.replace("~1", "/").replace("~0", "~");
             let (target, place) = follow(node, at, axes, report);
-            used = used.or(place);
+            if let Some((_, axis)) = place {
+                layer = layer.max(axis_layer(axis, axes, report));
+            }
+            used = used.or(place.map(|(span, _)| span));
             let next = match &target.data {
                 Data::Table(table) => table.get(&segment).map(|entry| (entry.key, &entry.node)),
                 Data::Array(items) => segment
@@ -235,16 +310,91 @@ impl<'m> StageParameters<'m> {
                 break;
             }
         }
-        let value = node.span;
         let (target, place) = follow(node, at, axes, report);
-        used = used.or(place);
+        if let Some((_, axis)) = place {
+            layer = layer.max(axis_layer(axis, axes, report));
+        }
+        used = used.or(place.map(|(span, _)| span));
         let table = matches!(target.data, Data::Table(_)) && place.is_none();
-        let shown = if problem.key || table || !found {
+        let shown = if key_meant || table || !found {
             key
         } else {
             target.span
         };
-        Place { shown, value, used }
+        Place {
+            shown,
+            used,
+            spoilt: report.is_spoilt(node.span) || report.is_spoilt(target.span),
+            written: found,
+            text: target.as_text().map(str::to_owned),
+            // What a manifest says goes over what it extends.
+            layer: (layer, shown.source == 0),
+        }
+    }
+}
+
+/// Where the parameters at a point come from.
+struct Source<'s> {
+    /// Which overrides match.
+    matching: &'s [bool],
+    /// What is written, merged; absent where nothing is.
+    node: Option<&'s Node>,
+    /// The same, filled in.
+    value: &'s Value,
+}
+
+/// What gives a parameter its value, the later over the earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Layer {
+    Stage,
+    /// The value of an axis: it holds at some points only.
+    Axis,
+    Override,
+    Profile,
+    CommandLine,
+}
+
+fn axis_layer(axis: usize, axes: &Axes<'_>, report: &Report) -> Layer {
+    match (axes.is_replaced(axis), &report.sources.of(axes.key(axis)).origin) {
+        (true, Origin::CommandLine) => Layer::CommandLine,
+        (true, Origin::File(_)) => Layer::Profile,
+        (false, _) => Layer::Axis,
+    }
+}
+
+/// Whether a value says what is at a JSON pointer below it.
+fn holds(mut node: &Node, pointer: &str) -> bool {
+    for segment in pointer.split('/').skip(1) {
+        let Data::Table(table) = &node.data else {
+            // It stands for, or replaces, all that is below.
+            return true;
+        };
+        match table.get(&segment.replace("~1", "/").replace("~0", "~")) {
+            Some(entry) => node = &entry.node,
+            None => return false,
+        }
+    }
+    true
+}
+
+/// Whether a value, or what it stands for, holds something that was reported.
+fn is_spoilt<'a>(
+    node: &Node,
+    at: &impl Fn(usize) -> (usize, &'a AxisValue),
+    axes: &Axes<'_>,
+    report: &mut Report,
+) -> bool {
+    if report.is_spoilt(node.span) {
+        return true;
+    }
+    let (target, place) = follow(node, at, axes, report);
+    match &target.data {
+        _ if place.is_some() => target.is_spoilt(),
+        Data::Array(items) => items.iter().any(|item| is_spoilt(item, at, axes, report)),
+        Data::Table(table) => table
+            .values()
+            .any(|entry| is_spoilt(&entry.node, at, axes, report)),
+        data => matches!(data, Data::Invalid),
     }
 }
 
@@ -272,37 +422,61 @@ fn name(problem: &Problem) -> Option<String> {
 /// Where a parameter is written.
 pub(super) struct Place {
     pub(super) shown: Span,
-    /// The value as written.
-    value: Span,
     /// The `${…}` that the shown place stands for.
     pub(super) used: Option<Span>,
+    /// Whether the value there was reported.
+    spoilt: bool,
+    /// Whether it is there, and not only what would hold it.
+    written: bool,
+    /// The value, where it is a text.
+    text: Option<String>,
+    /// What gives it its value; and whether that is in the manifest itself.
+    layer: (Layer, bool),
 }
 
 impl Place {
+    /// Whether a message about both parameters belongs here and not there: it is there, and was laid over the other. That an
+    /// axis chooses a method is not what is wrong with a number.
+    pub(super) fn is_over(&self, other: &Self) -> bool {
+        let rank = |place: &Self| match place.layer {
+            (Layer::Axis, here) if place.text.is_some() => (Layer::Stage, here),
+            layer => layer,
+        };
+        self.written && (!other.written || rank(self) > rank(other))
+    }
+
+    /// Whether the parameter is there, and not only what would hold it.
+    pub(super) fn is_written(&self) -> bool {
+        self.written
+    }
+
     /// One place.
     pub(super) fn of(span: Span) -> Self {
         Self {
             shown: span,
-            value: span,
             used: None,
+            spoilt: false,
+            written: false,
+            text: None,
+            layer: (Layer::Stage, false),
         }
     }
 }
 
-/// What a value stands for, where it is one reference; with the place of that reference.
+/// What a value stands for, where it is one reference; with the place of that reference, and its axis.
 fn follow<'n, 'a: 'n>(
     node: &'n Node,
     at: &impl Fn(usize) -> (usize, &'a AxisValue),
     axes: &Axes<'_>,
     report: &mut Report,
-) -> (&'n Node, Option<Span>) {
+) -> (&'n Node, Option<(Span, usize)>) {
     if let Some(text) = node.as_text().filter(|text| text.starts_with("${"))
         && !report.is_spoilt(node.span)
         && let Some(pieces) = parse(text, node.span, Scope::Parameters, axes, report)
         && let [Piece::Axis(reference)] = pieces.as_slice()
         && let Some(target) = reference.lookup(at(reference.axis).1)
     {
-        return (target, Some(node.span));
+        return (target, Some((node.span, reference.axis)));
     }
     (node, None)
 }

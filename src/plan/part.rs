@@ -78,6 +78,7 @@ impl Plan {
         let stage = &self.stages[stage];
         Stage {
             name: stage.name.clone(),
+            place: stage.place.clone(),
             kind: Arc::clone(&stage.kind),
             axes: stage.axes.clone(),
             inputs: stage.inputs.clone(),

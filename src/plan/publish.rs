@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use provenir_api::Facts;
 
 use super::axes::{Axes, AxisSet};
 use super::graph::Node;
 use super::model::Publish;
-use super::template::{Piece, Scope, interpolate, parse, piece_axes};
+use super::template::{Piece, Scope, interpolate, parse, piece_axes, warn_of_marks};
 use crate::manifest::{AxisValue, PublishDecl, Report, Span, clip};
 
 /// The path pattern of an output.
@@ -15,6 +16,8 @@ pub(super) struct Pattern {
     port: &'static str,
     pieces: Vec<Piece>,
     span: Span,
+    /// Extensions that the output's file may have.
+    fitting: Vec<String>,
     /// Axes with several values that the stage varies over and the pattern does not name.
     unnamed: AxisSet,
     /// Whether something is wrong with every path of it, so that one was reported for all.
@@ -72,20 +75,18 @@ fn pattern(
         return None;
     };
     let pieces = pieces?;
-    let ends_well = Utf8Path::new(&decl.path.value)
-        .extension()
-        .is_some_and(|extension| output.content.admits(extension));
-    if !ends_well && !matches!(pieces.last(), Some(Piece::Axis(_))) {
-        report
-            .warning(
-                decl.path.span,
-                format!(
-                    "output `{}` is a {} file, and the path says otherwise",
-                    output.name,
-                    output.content.named()
-                ),
-            )
-            .help(format!("let the path end in `{}`", output.content.named()));
+    warn_of_marks(&decl.path.value, decl.path.span, Scope::Publish, axes, report);
+    let fitting: Vec<String> = output
+        .content
+        .extensions()
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    // What an axis ends it in is known of each cell.
+    let is_open = matches!(pieces.last(), Some(Piece::Axis(_)));
+    if !is_open && !ends_in(&decl.path.value, &fitting) {
+        report_end(output.name, &decl.path.value, decl.path.span, &fitting, report);
+        return None;
     }
     let mut named = AxisSet::default();
     piece_axes(&pieces, &mut named);
@@ -116,12 +117,34 @@ fn pattern(
         port: output.name,
         pieces,
         span: decl.path.span,
+        fitting,
         unnamed,
         reported: false,
     })
 }
 
 impl Pattern {
+    /// Whether the copy of a cell is called what its file is, where its parameters say which of several that is; tells
+    /// otherwise which it is, and the parameter.
+    pub(super) fn misnamed(&mut self, path: &Utf8Path, facts: &Facts) -> Option<(String, &'static str)> {
+        let (_, extensions, pointer) = facts.files.iter().find(|(port, ..)| *port == self.port)?;
+        let is_told = self.reported || ends_in(path.as_str(), extensions);
+        if is_told {
+            return None;
+        }
+        self.reported = true;
+        let dotted: Vec<String> = extensions
+            .iter()
+            .map(|extension| format!(".{extension}"))
+            .collect();
+        Some((dotted.join(" or "), pointer))
+    }
+
+    /// Where it is written, and the output.
+    pub(super) fn place(&self) -> (Span, &'static str) {
+        (self.span, self.port)
+    }
+
     /// The copy of one cell; what is wrong with it is reported, once for a pattern.
     pub(super) fn copy<'a>(
         &mut self,
@@ -136,6 +159,11 @@ impl Pattern {
             return None;
         }
         let text = interpolate(&self.pieces, names, at, axes, report);
+        if let Some(text) = text.as_ref().filter(|text| !ends_in(text, &self.fitting)) {
+            report_end(self.port, text, self.span, &self.fitting, report);
+            self.reported = true;
+            return None;
+        }
         let path = text.and_then(|text| match below(&text) {
             Ok(path) => Some(path),
             Err(message) => {
@@ -172,6 +200,33 @@ impl Pattern {
             path,
         })
     }
+}
+
+/// Whether the extension of a path is one of these.
+fn ends_in(path: &str, fitting: &[impl AsRef<str>]) -> bool {
+    let is_same = |extension: &str| {
+        fitting
+            .iter()
+            .any(|fitting| fitting.as_ref().eq_ignore_ascii_case(extension))
+    };
+    Utf8Path::new(path).extension().is_some_and(is_same)
+}
+
+fn report_end(port: &str, path: &str, span: Span, fitting: &[String], report: &mut Report) {
+    let dotted: Vec<String> = fitting.iter().map(|extension| format!(".{extension}")).collect();
+    let found = match Utf8Path::new(path).extension() {
+        Some(extension) => format!("and the path ends in `.{}`", clip(extension)),
+        None => "and the path has no extension".to_owned(),
+    };
+    report
+        .error(
+            span,
+            format!("output `{port}` is a {} file, {found}", dotted.join(" or ")),
+        )
+        .help(format!(
+            "let the path end in `{}`; a copy has the bytes of the output, whatever it is called",
+            dotted.join("` or `")
+        ));
 }
 
 impl Paths {

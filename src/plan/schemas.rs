@@ -44,7 +44,8 @@ pub(super) fn arriving(
                 let name = axes.name(axis);
                 if columns.column(name).is_none() {
                     let column = Column::new(name, label_type(axes.values(axis)));
-                    columns.columns.push(column.values(axes.labels(axis)));
+                    let column = column.values(axes.labels(axis)).elsewhere(axes.inactive(axis));
+                    columns.columns.push(column);
                     continue;
                 }
                 let message = format!(

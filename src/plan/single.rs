@@ -46,6 +46,7 @@ impl Single {
             platform: None,
             stages: vec![Stage {
                 name: self.name.to_owned(),
+                place: None,
                 kind: self.kind,
                 axes: Vec::new(),
                 inputs: Vec::new(),

@@ -4,7 +4,7 @@ use provenir_api::Label;
 use serde_json::{Map, Value};
 
 use super::axes::{Axes, AxisSet};
-use crate::manifest::{AxisValue, Data, Node, Report, Span, clip};
+use crate::manifest::{AxisValue, Data, Node, Report, Span, clip, quoted};
 
 /// Longest text that an interpolation gives, in bytes.
 const TEXT: usize = 64 << 10;
@@ -36,6 +36,16 @@ pub(super) enum Scope {
     Parameters,
     /// Axes, `stage` and `pipeline`.
     Publish,
+}
+
+impl Scope {
+    /// The names beside the axes.
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Parameters => &[],
+            Self::Publish => &["stage", "pipeline"],
+        }
+    }
 }
 
 /// Splits a text into its parts. `None` where it holds a mistake, which is reported.
@@ -92,7 +102,7 @@ pub(super) fn parse(
                     .help("what a stage is called must not change what it computes");
                 complete = false;
             }
-            _ => match reference(name, written, axes, report) {
+            _ => match reference(name, written, scope, axes, report) {
                 Some(reference) => pieces.push(Piece::Axis(reference)),
                 None => complete = false,
             },
@@ -106,7 +116,13 @@ pub(super) fn parse(
     complete.then_some(pieces)
 }
 
-fn reference(name: &str, span: Span, axes: &Axes<'_>, report: &mut Report) -> Option<Reference> {
+fn reference(
+    name: &str,
+    span: Span,
+    scope: Scope,
+    axes: &Axes<'_>,
+    report: &mut Report,
+) -> Option<Reference> {
     let mut parts = name.split('.');
     let axis = parts.next().unwrap_or_default();
     let fields: Vec<String> = parts.map(str::to_owned).collect();
@@ -116,8 +132,40 @@ fn reference(name: &str, span: Span, axes: &Axes<'_>, report: &mut Report) -> Op
             .help("write `${AXIS}` or `${AXIS.FIELD}`, or `$${` for the characters themselves");
         return None;
     }
-    let axis = axes.find(axis, span, report)?;
+    let axis = axes.find_beside(axis, scope.names(), span, report)?;
     Some(Reference { axis, fields, span })
+}
+
+/// The text with `${…}` around each axis, or other name of the scope, that stands in it as other languages mark what is to be
+/// filled in: `$name`, `$(name)`, `{name}`, `{{name}}`, `<name>`. Nothing where there is none.
+pub(super) fn marked(text: &str, scope: Scope, axes: &Axes<'_>) -> Option<String> {
+    const LONGEST: usize = 1000;
+    if text.len() > LONGEST || !text.contains(['$', '{', '<']) {
+        return None;
+    }
+    let names = axes.names.iter().map(|name| &**name);
+    let mut found = text.to_owned();
+    for name in names.chain(scope.names().iter().copied()) {
+        let right = format!("${{{name}}}");
+        // What is right already is put aside.
+        let mut rest = found.replace(&right, "\0");
+        for (before, after) in [("{{", "}}"), ("$(", ")"), ("{", "}"), ("<", ">")] {
+            rest = rest.replace(&format!("{before}{name}{after}"), "\0");
+        }
+        let sigil = format!("${name}");
+        let mut whole = String::new();
+        while let Some(at) = rest.find(&sigil) {
+            let after = &rest[at + sigil.len()..];
+            let goes_on =
+                after.starts_with(|next: char| next.is_ascii_alphanumeric() || matches!(next, '_' | '-'));
+            whole.push_str(&rest[..at]);
+            whole.push_str(if goes_on { &sigil } else { "\0" });
+            rest = after.to_owned();
+        }
+        whole.push_str(&rest);
+        found = whole.replace('\0', &right);
+    }
+    (found != text).then_some(found)
 }
 
 impl Reference {
@@ -223,6 +271,10 @@ impl Template {
                         }
                     },
                 }
+            }
+            Data::Text(text) => {
+                warn_of_marks(text, node.span, Scope::Parameters, axes, report);
+                Self::Constant(node.to_value())
             }
             Data::Array(items) => {
                 let items: Vec<Self> = items
@@ -359,4 +411,16 @@ pub(super) fn interpolate<'a>(
         }
     }
     Some(text)
+}
+
+/// Warns of a text that holds the name of an axis in another language's marks: it is not filled in.
+pub(super) fn warn_of_marks(text: &str, span: Span, scope: Scope, axes: &Axes<'_>, report: &mut Report) {
+    if let Some(meant) = marked(text, scope, axes) {
+        report
+            .warning(
+                span,
+                "the text is taken as it stands: what is filled in is written `${…}`",
+            )
+            .help(format!("did you mean `{}`?", quoted(&meant)));
+    }
 }

@@ -51,7 +51,8 @@ impl Graph<'_> {
                             item,
                             report,
                         );
-                    } else {
+                    } else if producer != stage {
+                        // That it feeds itself is said with the cycles.
                         self.check_content(stage, kind, port, producer, output, item, report);
                     }
                     members.push((producer, output, item));
@@ -250,7 +251,9 @@ fn name_sources<'m>(
             .iter()
             .map(|(axis, label)| (axis.value.as_str(), &label.value))
             .collect();
-        if !united.insert((producer, output, slice)) {
+        if port.arity == Arity::One {
+            // That it takes one alone was said.
+        } else if !united.insert((producer, output, slice)) {
             report.error(item.span, format!("`{}` is united twice", item.stage.value));
         } else if let Some(first) = names.get(&source) {
             let first = *first;

@@ -23,6 +23,7 @@ fn what_fails_blocks_only_what_needs_it() {
     started bad
     error: bad failed after [TIME]: no such luck
       help: this stage exists to fail
+      stage: pipeline.toml:4
       log: cache/runs-v1/[RUN]/logs/00000-bad.log
     blocked: needs-bad needs bad, which failed
     blocked: needs-that needs bad, which failed

@@ -391,11 +391,19 @@ fn what_is_recorded_is_again_a_manifest_of_the_same_cells() {
     ));
     let overrides = Overrides {
         profile: Some("small".to_owned()),
-        axes: vec!["epsilon=0,0.25".to_owned()],
-        set: vec!["stages.policy.params.robust.weight=2".to_owned()],
+        axes: vec!["epsilon=0,0.1,0.25".to_owned()],
+        // The second is laid over an override.
+        set: ["weight=2", "rounds=9"]
+            .map(|value| format!("stages.policy.params.robust.{value}"))
+            .to_vec(),
         ..Overrides::default()
     };
     let plan = project.plan_with(&overrides);
+    assert!(
+        !plan.resolved.to_string().contains("\"where\":{}"),
+        "{}",
+        plan.resolved
+    );
     let again = Project::new(&toml::to_string(&plan.resolved).expect("it is TOML")).plan();
     let seen = |plan: &super::Plan| -> Vec<String> {
         (0..plan.cells.len())
@@ -406,6 +414,10 @@ fn what_is_recorded_is_again_a_manifest_of_the_same_cells() {
     first.sort();
     second.sort();
     assert_eq!(first, second);
+    assert!(
+        !first.iter().any(|cell| cell.contains("\"rounds\":7")),
+        "{first:?}"
+    );
     assert!(
         first.iter().any(|cell| cell.contains("epsilon=0.25")),
         "{first:?}"

@@ -8,6 +8,7 @@ mod mistakes;
 mod pipelines;
 mod study;
 mod syntax;
+mod together;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use provenir::manifest::{Diagnostics, Overrides, load};

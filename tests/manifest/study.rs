@@ -40,7 +40,12 @@ publish = { svg = "figures/${stage}.svg" }
 "#;
 
 /// What is said of the study after some edits, each a text that occurs once and what stands in its place.
-fn said(edits: &[(&str, &str)]) -> Vec<String> {
+pub(super) fn said(edits: &[(&str, &str)]) -> Vec<String> {
+    said_with(edits, &Overrides::default())
+}
+
+/// The same with options of the command line.
+pub(super) fn said_with(edits: &[(&str, &str)], overrides: &Overrides) -> Vec<String> {
     let mut text = STUDY.to_owned();
     for (old, new) in edits {
         assert_eq!(text.matches(old).count(), 1, "`{old}` occurs once");
@@ -49,7 +54,7 @@ fn said(edits: &[(&str, &str)]) -> Vec<String> {
     let project = Project::new(&text);
     project.write("e.parquet", "");
     let registry = Registry::new(provenir_kinds::all());
-    let found = match load(&project.path("m.toml"), &registry, &Overrides::default()) {
+    let found = match load(&project.path("m.toml"), &registry, overrides) {
         Ok(plan) => plan.warnings,
         Err(found) => found,
     };
@@ -66,7 +71,7 @@ fn said(edits: &[(&str, &str)]) -> Vec<String> {
 }
 
 /// The only thing that is said.
-fn only(edits: &[(&str, &str)]) -> String {
+pub(super) fn only(edits: &[(&str, &str)]) -> String {
     let mut said = said(edits);
     assert_eq!(said.len(), 1, "{edits:?}: {said:#?}");
     said.remove(0)
@@ -179,6 +184,122 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "epochs = 10",
         "epochs = 10, hidden = 64",
         "22:56: `hidden`: expected an array, found 64 (write [64])",
+    ),
+    // Values that cannot be read: what they would have given is not missed.
+    (
+        "\"${epsilon}\"",
+        "nan",
+        "14:45: numbers must be finite, this is nan",
+    ),
+    ("[0.0, 0.1]", "[nan]", "6:12: numbers must be finite, this is nan"),
+    (
+        "samples = 1000",
+        "samples = 99999999999999999999",
+        "10:60: whole numbers are between",
+    ),
+    (
+        "env = [\"hopper\", \"ant\"]",
+        "env = [{ name = \"hopper\", n = inf }]\nother = [1]",
+        "5:31: numbers must be finite, this is inf",
+    ),
+    (
+        "{ policy = \"policy\" }",
+        "{ policy = { stage = \"policy\", at = { epsilon = nan } } }",
+        "25:58: numbers must be finite, this is nan",
+    ),
+    // Axes in the marks of another language, and short forms.
+    (
+        "\"${epsilon}\"",
+        "\"$epsilon\"",
+        "14:45: `fraction`: expected a number, found \"$epsilon\" (did you mean `\"${epsilon}\"`?)",
+    ),
+    (
+        "\"${epsilon}\"",
+        "\"epsilon\"",
+        "14:45: `fraction`: expected a number, found \"epsilon\" (did you mean `\"${epsilon}\"`?)",
+    ),
+    (
+        "\"e.parquet\"",
+        "\"{env}/{{epsilon}}.parquet\"",
+        "10:37: `expert`: there is no file `{env}/{{epsilon}}.parquet` (did you mean `\"${env}/${epsilon}.parquet\"`?)",
+    ),
+    (
+        "figures/${stage}.svg",
+        "figures/${stge}.svg",
+        "31:28: there is no axis `stge` (did you mean `stage`?)",
+    ),
+    (
+        "figures/${stage}.svg",
+        "figures/$stage.svg",
+        "31:19: warning: the text is taken as it stands: what is filled in is written `${…}` (did you mean `\"figures/${stage}.svg\"`?)",
+    ),
+    (
+        "epochs = 10",
+        "epochs = 10, lr = 1e-3",
+        "22:47: unknown parameter `lr` (did you mean `learning_rate`?)",
+    ),
+    (
+        "epochs = 10",
+        "epochs = 10, tau_steps = 3",
+        "22:47: unknown parameter `tau_steps` (it belongs to `rbc`: `rbc = { tau_steps = … }`)",
+    ),
+    (
+        "kind = \"corrupt\"",
+        "kind = '\"corupt\"'",
+        "12:8: there is no kind `\"corupt\"` (did you mean `corrupt`?)",
+    ),
+    (
+        "kind = \"corrupt\"",
+        "kind = stage \"corupt\"",
+        "12:8: a text is written in quotes (write \"corupt\" alone, or 'stage \"corupt\"' if all of it is the text)",
+    ),
+    (
+        "[stages.corrupted]",
+        "[stage \"corrupted\"]",
+        "11:7: the name `stage \"corrupted\"` holds a space (write `[stages.corrupted]`)",
+    ),
+    // Inputs.
+    (
+        "{ policy = \"policy\" }",
+        "{ policy = [\"policy\", \"policy\"] }",
+        "25:21: input `policy` takes one artifact, not a list (name one stage;",
+    ),
+    (
+        "{ policy = \"policy\" }",
+        "{ policy = \"reward\" }",
+        "25:21: stages feed each other in a cycle: reward → reward",
+    ),
+    (
+        "{ policy = \"policy\" }",
+        "{ policy = \"\" }",
+        "25:21: an empty text names no stage (there is",
+    ),
+    (
+        "\"e.parquet\"",
+        "\"\"",
+        "10:37: `expert`: the path of a file must not be empty",
+    ),
+    // Selectors that select nothing, or everything.
+    (
+        "[stages.reward]",
+        "[[stages.policy.override]]\nwhere = {}\nparams = { epochs = 3 }\n[stages.reward]",
+        "24:9: an empty `where` leaves nothing out: the override would win everywhere (put its parameters into the stage's `params`",
+    ),
+    (
+        "[stages.reward]",
+        "[[stages.policy.override]]\nwhere = { method = [] }\nparams = { epochs = 3 }\n[stages.reward]",
+        "24:20: `method` is given no value, so that nothing matches",
+    ),
+    // Copies that are called what they are not.
+    (
+        "figures/${stage}.svg",
+        "figures/${stage}.pdf",
+        "31:19: output `svg` is a .svg file, and the path ends in `.pdf` (let the path end in `.svg`;",
+    ),
+    (
+        "figures/${stage}.svg",
+        "figures/${stage}",
+        "31:19: output `svg` is a .svg file, and the path has no extension",
     ),
     // Keys.
     (
@@ -399,10 +520,11 @@ publish = { figure = { sgv = "x.svg" } }
 fn copies_that_meet_are_named_with_their_ports() {
     assert_eq!(
         only(&[(
-            "{ svg = \"figures/${stage}.svg\" }",
-            "{ svg = \"f.svg\", data = \"./f.svg\" }"
+            "{ validation = 0.1 }",
+            "{ validation = 0.1 }\npublish = { train = \"${env}-${epsilon}.parquet\", validation = \"./${env}-${epsilon}.parquet\" }"
         )]),
-        "m.toml:31:35: `f.svg` would be written twice: by `figure.svg` and by `figure.data` (give each its own path)"
+        "m.toml:19:63: `hopper-0.parquet` would be written twice: by `parts[env=hopper, epsilon=0].train` and by \
+         `parts[env=hopper, epsilon=0].validation` (give each its own path)"
     );
 }
 

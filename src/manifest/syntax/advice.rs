@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use provenir_api::schema::look_alike;
+use provenir_api::schema::{look_alike, nearest};
 
-use super::super::expect::named;
+use super::super::expect::{is_name, named};
 use super::super::node::clip;
 use super::SyntaxError;
 use super::tokens::{Kind, Token, begins_line, open_brackets};
@@ -215,7 +215,8 @@ impl<'a> Adviser<'a> {
                     "the name `{}` holds a space",
                     &self.text[first.range.start..last.range.end]
                 ),
-                "names are made of letters, digits, `_` and `-`",
+                self.joined(&names)
+                    .unwrap_or_else(|| "names are made of letters, digits, `_` and `-`".to_owned()),
             ),
             _ if !closed => {
                 let end = scene.line.last()?.range.end;
@@ -232,6 +233,18 @@ impl<'a> Adviser<'a> {
             }
             _ => None,
         }
+    }
+
+    /// What a header of words and texts without dots between them would be with dots: `[stage "policy"]`.
+    fn joined(&self, names: &[&Token]) -> Option<String> {
+        let names: Vec<&str> = names
+            .iter()
+            .map(|token| self.slice(token).trim_matches(['"', '\'']))
+            .collect();
+        let (first, rest) = names.split_first()?;
+        let table = nearest(first, ["stages", "profiles"]).filter(|_| is_name(first))?;
+        let is_right = !rest.is_empty() && rest.iter().all(|name| is_name(name));
+        is_right.then(|| format!("write `[{table}.{}]`", rest.join(".")))
     }
 
     /// `key: value`.

@@ -1,14 +1,16 @@
 //! What a plan is refused for when its stages are expanded: its size, producers that are excluded, inputs that are not
 //! what is needed.
 
-use provenir_api::Need;
 use provenir_api::port::Arity;
+use provenir_api::{Facts, Need};
 
 use super::super::axes::AXES;
 use super::super::facts::{Conflict, Fact};
 use super::super::layout::{Point, count};
 use super::super::links::{Port, width};
+use super::super::model::Publish;
 use super::super::parameters::Place;
+use super::super::publish::Pattern;
 use super::Expansion;
 
 /// Most cells of a plan.
@@ -56,6 +58,35 @@ impl Expansion<'_, '_> {
         cells <= CELLS && inputs <= INPUTS
     }
 
+    /// Reports a named copy that is called what its file, by the parameters of the cell, is not; once a pattern.
+    pub(super) fn check_end(
+        &mut self,
+        stage: usize,
+        facts: &Facts,
+        copy: &Publish,
+        patterns: &mut [Pattern],
+        point: &Point,
+    ) {
+        let pattern = patterns.iter_mut().find(|pattern| pattern.place().1 == copy.port);
+        let Some(pattern) = pattern else { return };
+        let Some((wanted, pointer)) = pattern.misnamed(&copy.path, facts) else {
+            return;
+        };
+        let place = self.parameter_place(stage, pointer, point);
+        let parameter = written(pointer);
+        let message = format!(
+            "output `{}` is a {wanted} file here, and the path is `{}`",
+            copy.port, copy.path
+        );
+        let diagnostic = self.report.error(pattern.place().0, message);
+        if place.is_written() {
+            diagnostic.label(place.shown, format!("`{parameter}` says so"));
+        }
+        diagnostic.help(format!(
+            "let the path end in {wanted}, or set `{parameter}` to what the path says"
+        ));
+    }
+
     /// Reports that every producer that a cell could take at a port is excluded.
     pub(super) fn report_lacking(&mut self, stage: usize, port: &Port, point: &Point) {
         let node = &self.graph.nodes[stage];
@@ -98,7 +129,7 @@ impl Expansion<'_, '_> {
     /// Says that something else arrives than a cell needs, at both parameters; once a place.
     pub(super) fn report_conflict(&mut self, stage: usize, point: &Point, conflict: &Conflict<'_>) {
         let name = conflict.name;
-        let (asked, pointer) = match conflict.need {
+        let (mut asked, pointer) = match conflict.need {
             Need::AtLeast { pointer, .. } | Need::Equal(_, pointer) => {
                 (self.parameter_place(stage, pointer, point), *pointer)
             }
@@ -156,13 +187,29 @@ impl Expansion<'_, '_> {
                 (message, format!("wire both to what has the same {name}"))
             }
         };
+        let mut beside: Vec<Place> = match conflict.need {
+            Need::AtLeast { beside, .. } => beside
+                .iter()
+                .map(|pointer| self.parameter_place(stage, pointer, point))
+                .filter(Place::is_written)
+                .collect(),
+            _ => Vec::new(),
+        };
         let other = conflict
             .other
             .as_ref()
             .and_then(|other| self.origin(&other.fact).1);
+        for place in &mut beside {
+            if place.is_over(&asked) {
+                std::mem::swap(place, &mut asked);
+            }
+        }
         let diagnostic = self.report.error(asked.shown, message).help(help);
         if let Some(used) = asked.used {
             diagnostic.label(used, "used here");
+        }
+        for place in beside {
+            diagnostic.label(place.shown, "this is part of it");
         }
         if let Some(given) = given {
             diagnostic.label(given.shown, format!("this says {}", fact.value));

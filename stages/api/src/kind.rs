@@ -144,6 +144,9 @@ pub struct Facts {
     pub gives: Vec<(&'static str, &'static str, Known)>,
     /// Input port, name and value of what must be so of inputs; the port takes one artifact.
     pub needs: Vec<(&'static str, &'static str, Need)>,
+    /// Output port, which of the extensions that it admits its file may have, and the JSON pointer of the parameter that says
+    /// so.
+    pub files: Vec<(&'static str, &'static [&'static str], &'static str)>,
 }
 
 impl Facts {
@@ -156,6 +159,18 @@ impl Facts {
         known: &Known,
     ) -> Self {
         self.gives.extend(ports.map(|port| (port, fact, known.clone())));
+        self
+    }
+
+    /// Adds that the file of an output has one of these extensions, as the parameter at the JSON pointer says.
+    #[must_use]
+    pub fn file(
+        mut self,
+        port: &'static str,
+        extensions: &'static [&'static str],
+        pointer: &'static str,
+    ) -> Self {
+        self.files.push((port, extensions, pointer));
         self
     }
 
@@ -185,6 +200,8 @@ pub enum Need {
         least: u64,
         /// JSON pointer of the parameter that asks for it.
         pointer: &'static str,
+        /// JSON pointers of further parameters that the number depends on.
+        beside: &'static [&'static str],
         /// What the number comes from, where it is not the parameter's value: `4 samples beside a half`.
         reason: Option<String>,
     },

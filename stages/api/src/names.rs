@@ -1,8 +1,11 @@
 //! Names that people write, and the names that they may have meant.
 
+use std::collections::BTreeSet;
+
 /// The known name that is most like `name`, if any is alike enough to be what was meant: at most a third of the longer
 /// one's letters are wrong, missing, too many or swapped, or one is the beginning of the other. Letters that only look
-/// alike count as one.
+/// alike count as one, and quotation marks count as none. Failing that, the only one that shortens the other: by its
+/// beginning (`eps` for `epsilon`), by the beginnings of its words (`lr` for `learning_rate`), or by one of its words.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     /// No name that anyone meant is longer.
     const LONGEST: usize = 100;
@@ -10,7 +13,8 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     const BEGINNING: usize = 4;
     let folded = |name: &str| -> String {
         let plain = name.chars().map(|char| look_alike(char).unwrap_or(char));
-        plain.collect::<String>().to_lowercase().replace('-', "_")
+        let plain: String = plain.filter(|char| !matches!(char, '"' | '\'' | '`')).collect();
+        plain.trim().to_lowercase().replace(['-', ' '], "_")
     };
     let wanted = folded(name);
     let length = wanted.chars().count();
@@ -18,6 +22,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         return None;
     }
     let mut best: Option<(usize, &str)> = None;
+    let mut shortened = Vec::new();
     for candidate in known {
         let found = folded(candidate);
         let other = found.chars().count();
@@ -32,8 +37,42 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         if is_alike && best.is_none_or(|(least, _)| distance < least) {
             best = Some((distance, candidate));
         }
+        if shortens(&wanted, &found) {
+            shortened.push(candidate);
+        }
     }
-    best.map(|(_, candidate)| candidate)
+    let only = shortened.first().filter(|_| shortened.len() == 1).copied();
+    best.map(|(_, candidate)| candidate).or(only)
+}
+
+/// Whether one name is a short form of the other.
+fn shortens(name: &str, known: &str) -> bool {
+    /// A shorter beginning, or word, says too little.
+    const LEAST: usize = 3;
+    const LEAST_WORD: usize = 4;
+    let begins = |whole: &str, part: &str| part.len() >= LEAST && whole.starts_with(part);
+    let has_word =
+        |whole: &str, part: &str| part.len() >= LEAST_WORD && whole.split('_').any(|word| word == part);
+    begins(known, name)
+        || has_word(known, name)
+        || has_word(name, known)
+        || known.contains('_') && is_made_of_beginnings(&name.replace('_', ""), known)
+}
+
+/// Whether letters are beginnings of all words of a name, in order.
+fn is_made_of_beginnings(letters: &str, name: &str) -> bool {
+    let letters: Vec<char> = letters.chars().collect();
+    // How many letters the words so far may account for.
+    let mut reached = BTreeSet::from([0]);
+    for word in name.split('_') {
+        let ends = |start: usize| {
+            let common = letters[start..].iter().copied().zip(word.chars());
+            let common = common.take_while(|(letter, char)| letter == char).count();
+            start + 1..=start + common
+        };
+        reached = reached.into_iter().flat_map(ends).collect();
+    }
+    reached.contains(&letters.len())
 }
 
 /// Names joined for people, each in backticks.
@@ -98,6 +137,19 @@ mod tests {
             ("x", &["series", "rows"], None),
             ("pipeline.toml", &["chain.toml", "robots.toml"], None),
             ("\u{430}nt", &["bat", "ant"], Some("ant")),
+            ("\"corupt\"", &["collect", "corrupt"], Some("corrupt")),
+            ("lr", &["batch", "learning_rate", "rbc"], Some("learning_rate")),
+            ("LR", &["learning-rate"], Some("learning-rate")),
+            ("learn_rate", &["learning_rate"], Some("learning_rate")),
+            ("wd", &["weight_decay", "width"], Some("weight_decay")),
+            ("lr", &["learning_rate", "loss_ratio"], None),
+            ("rl", &["learning_rate"], None),
+            ("lrx", &["learning_rate"], None),
+            ("eps", &["env", "epsilon", "method"], Some("epsilon")),
+            ("eps", &["epsilon", "epsilon_2"], None),
+            ("num_epochs", &["epochs", "hidden"], Some("epochs")),
+            ("rate", &["learning_rate", "epochs"], Some("learning_rate")),
+            ("e", &["env", "epsilon"], None),
         ] {
             assert_eq!(nearest(name, known.iter().copied()), expected, "{name}");
         }

@@ -79,6 +79,10 @@ pub struct Column {
     /// The values that it may have, where they are known before the table is made: those of an axis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<BTreeSet<Label>>,
+    /// Values beside those that it has in other runs: those of an axis that a profile or the command line replaces. Naming one
+    /// is no mistake.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub elsewhere: BTreeSet<Label>,
 }
 
 /// The types that tables are made of; `table` maps them to Arrow's.
@@ -114,6 +118,7 @@ impl Column {
             nullable: false,
             unit: None,
             values: None,
+            elsewhere: BTreeSet::new(),
         }
     }
 
@@ -128,6 +133,13 @@ impl Column {
     #[must_use]
     pub fn values(mut self, values: impl IntoIterator<Item = Label>) -> Self {
         self.values = Some(values.into_iter().collect());
+        self
+    }
+
+    /// The same column, which has these values, too, in other runs.
+    #[must_use]
+    pub fn elsewhere(mut self, values: impl IntoIterator<Item = Label>) -> Self {
+        self.elsewhere = values.into_iter().collect();
         self
     }
 

@@ -18,6 +18,8 @@ pub struct Problem {
     pub pointer: String,
     /// Whether the key at that place, rather than its value, is wrong.
     pub key: bool,
+    /// JSON pointers of further values that it comes of: each is right by itself, and they do not go together.
+    pub beside: Vec<String>,
     /// What is wrong.
     pub message: String,
     /// The nearest right thing.
@@ -30,9 +32,18 @@ impl Problem {
         Self {
             pointer: pointer.into(),
             key: false,
+            beside: Vec::new(),
             message: message.into(),
             help: None,
         }
+    }
+
+    /// The same, which comes of the values at these places, too: whoever shows it shows where each that was given is
+    /// written.
+    #[must_use]
+    pub fn beside<'a>(mut self, pointers: impl IntoIterator<Item = &'a str>) -> Self {
+        self.beside.extend(pointers.into_iter().map(str::to_owned));
+        self
     }
 
     /// The same, with the nearest right thing.
@@ -298,7 +309,9 @@ fn check_object(
                         did_you_mean(key, &format!("`{near}`"))
                     }
                     None if properties.is_empty() => "no parameters are taken here".to_owned(),
-                    None => format!("known here: {}", list(known())),
+                    None => {
+                        below(key, properties).unwrap_or_else(|| format!("known here: {}", list(known())))
+                    }
                 });
                 problems.push(problem);
             }
@@ -325,6 +338,27 @@ fn check_object(
                 .map(|text| format!("`{key}`: {}", text.lines().next().unwrap_or_default()));
             problems.push(problem);
         }
+    }
+}
+
+/// Where a parameter belongs that stands beside the tables that take it.
+fn below(key: &str, properties: &Map<String, Value>) -> Option<String> {
+    let takes = |schema: &Value| {
+        let mut alternatives = alternatives(schema).filter_map(|schema| schema.get("properties"));
+        alternatives.any(|properties| properties.get(key).is_some())
+    };
+    let tables: Vec<&str> = properties
+        .iter()
+        .filter(|(_, schema)| takes(schema))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    match tables.as_slice() {
+        [] => None,
+        [table] => Some(format!("it belongs to `{table}`: `{table} = {{ {key} = … }}`")),
+        tables => Some(format!(
+            "it belongs into a table: there is one in {}",
+            list(tables.iter().copied())
+        )),
     }
 }
 
@@ -430,7 +464,11 @@ fn rewritten(value: &Value, wanted: &str) -> Option<String> {
             Some(format!("write {text}{quotes}"))
         }
         ("boolean", Value::String(text)) => {
-            let truth: bool = text.to_lowercase().parse().ok()?;
+            let truth = match text.to_lowercase().as_str() {
+                "true" | "yes" | "on" => true,
+                "false" | "no" | "off" => false,
+                _ => return None,
+            };
             Some(format!("write {truth}, without quotes"))
         }
         ("boolean", Value::Number(number)) => match number.as_u64() {
@@ -439,6 +477,19 @@ fn rewritten(value: &Value, wanted: &str) -> Option<String> {
             _ => None,
         },
         ("string", Value::Number(_) | Value::Bool(_)) => Some(format!("write \"{value}\", in quotes")),
+        ("array", Value::String(text)) if text.contains(',') || text.starts_with('[') => {
+            let inner = text.trim().trim_start_matches('[').trim_end_matches(']');
+            let parts: Vec<String> = inner
+                .split(',')
+                .map(|part| part.trim().trim_matches(['"', '\'']))
+                .filter(|part| !part.is_empty())
+                .map(|part| match part.parse::<f64>() {
+                    Ok(number) if number.is_finite() => part.to_owned(),
+                    _ => shown(&Value::from(part)),
+                })
+                .collect();
+            Some(format!("write [{}]", parts.join(", ")))
+        }
         ("array", Value::Number(_) | Value::Bool(_) | Value::String(_)) => {
             Some(format!("write [{}]", shown(value)))
         }
@@ -475,7 +526,8 @@ fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-fn shown(value: &Value) -> String {
+/// A value as a message shows it.
+pub fn shown(value: &Value) -> String {
     match value {
         Value::String(text) if text.chars().count() > 60 => {
             format!("\"{}…\"", text.chars().take(60).collect::<String>())
@@ -545,6 +597,26 @@ mod tests {
     }
 
     #[test]
+    fn a_parameter_beside_the_table_that_takes_it_is_shown_where_it_belongs() {
+        let table = |name: &str| json!({"properties": {name: {}}, "additionalProperties": false});
+        let schema = json!({
+            "type": "object",
+            "additionalProperties": false,
+            "properties": {"a": table("weight"), "b": table("rounds"), "c": {"anyOf": [table("rounds"), {"type": "null"}]}},
+        });
+        let help = |value: Value| check(&schema, &value).remove(0).help.unwrap();
+        assert_eq!(
+            help(json!({"weight": 1})),
+            "it belongs to `a`: `a = { weight = … }`"
+        );
+        assert_eq!(
+            help(json!({"rounds": 1})),
+            "it belongs into a table: there is one in `b`, `c`"
+        );
+        assert_eq!(help(json!({"other": 1})), "known here: `a`, `b`, `c`");
+    }
+
+    #[test]
     fn a_value_of_another_type_is_shown_as_it_should_be_written() {
         for (wanted, value, help) in [
             (json!("integer"), json!(24000.0), Some("write 24000")),
@@ -563,6 +635,10 @@ mod tests {
                 Some("write true, without quotes"),
             ),
             (json!("boolean"), json!(0), Some("write false")),
+            (json!("boolean"), json!("yes"), Some("write true, without quotes")),
+            (json!("boolean"), json!("maybe"), None),
+            (json!("array"), json!("64, 32"), Some("write [64, 32]")),
+            (json!("array"), json!("[a,'b']"), Some("write [\"a\", \"b\"]")),
             (json!("string"), json!(24), Some("write \"24\", in quotes")),
             (json!("array"), json!(64), Some("write [64]")),
             (json!("array"), json!("a"), Some("write [\"a\"]")),

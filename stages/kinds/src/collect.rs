@@ -63,12 +63,16 @@ impl Parameters for CollectParameters {
             ),
             (Some(_), Some(_)) => problems.push(
                 Problem::new("/episodes", "`samples` and `episodes` are both given")
+                    .beside(["/samples"])
                     .help("give one of the two"),
             ),
             _ => {}
         }
         let format = self.expert.as_ref().map(|file| PolicyFormat::of(file.path()));
-        if let (Some(file), Some(None)) = (&self.expert, format) {
+        // That an empty path names no file is said of every source.
+        if let (Some(file), Some(None)) = (&self.expert, format)
+            && !file.path().as_str().is_empty()
+        {
             problems.push(
                 Problem::new(
                     "/expert",
@@ -84,13 +88,11 @@ impl Parameters for CollectParameters {
             (self.time_feature, "/time_feature"),
         ] {
             if given && !archive {
-                problems.push(Problem::new(
-                    pointer,
-                    format!(
-                        "`{}` belongs to a Stable-Baselines3 archive (.zip) named by `expert`",
-                        &pointer[1..]
-                    ),
-                ));
+                let message = format!(
+                    "`{}` belongs to a Stable-Baselines3 archive (.zip) named by `expert`",
+                    &pointer[1..]
+                );
+                problems.push(Problem::new(pointer, message).beside(["/expert"]));
             }
         }
         problems

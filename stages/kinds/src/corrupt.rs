@@ -126,6 +126,7 @@ impl Parameters for CorruptParameters {
         if self.outlier == Outlier::WeakerPolicy && self.placement != Placement::Episode {
             vec![
                 Problem::new("/outlier", "`weaker-policy` replaces whole episodes")
+                    .beside(["/placement"])
                     .help("set `placement = \"episode\"`"),
             ]
         } else {

@@ -280,13 +280,11 @@ impl Parameters for ExpertParameters {
     fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.algorithm == Algorithm::Tqc && self.tqc.dropped >= self.tqc.quantiles {
-            problems.push(Problem::new(
-                "/tqc/dropped",
-                format!(
-                    "of {} quantiles a critic, {} cannot be dropped",
-                    self.tqc.quantiles, self.tqc.dropped
-                ),
-            ));
+            let message = format!(
+                "of {} quantiles a critic, {} cannot be dropped",
+                self.tqc.quantiles, self.tqc.dropped
+            );
+            problems.push(Problem::new("/tqc/dropped", message).beside(["/tqc/quantiles", "/algorithm"]));
         }
         if self.learning_starts >= self.steps {
             problems.push(
@@ -297,17 +295,16 @@ impl Parameters for ExpertParameters {
                         self.learning_starts, self.steps
                     ),
                 )
+                .beside(["/steps"])
                 .help("give more `steps`, or let learning start earlier"),
             );
         }
         if self.buffer < self.environments {
-            problems.push(Problem::new(
-                "/buffer",
-                format!(
-                    "a buffer of {} transitions does not hold a step of {} environments",
-                    self.buffer, self.environments
-                ),
-            ));
+            let message = format!(
+                "a buffer of {} transitions does not hold a step of {} environments",
+                self.buffer, self.environments
+            );
+            problems.push(Problem::new("/buffer", message).beside(["/environments"]));
         }
         problems
     }

@@ -201,9 +201,9 @@ pub enum Share {
 impl Parameters for PlotParameters {
     fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
-        for (pointer, limits, scale) in [
-            ("/x_limits", self.x_limits, self.x_scale),
-            ("/y_limits", self.y_limits, self.y_scale),
+        for (pointer, limits, scale, scale_pointer) in [
+            ("/x_limits", self.x_limits, self.x_scale, "/x_scale"),
+            ("/y_limits", self.y_limits, self.y_scale, "/y_scale"),
         ] {
             let Some([low, high]) = limits else { continue };
             if low >= high {
@@ -212,21 +212,17 @@ impl Parameters for PlotParameters {
                     format!("the first limit must be below the second, is {low} against {high}"),
                 ));
             } else if scale == Scale::Log && low <= 0.0 {
-                problems.push(Problem::new(
-                    pointer,
-                    format!("a log scale begins above 0, not at {low}"),
-                ));
+                let message = format!("a log scale begins above 0, not at {low}");
+                problems.push(Problem::new(pointer, message).beside([scale_pointer]));
             }
         }
         if let Some([width, height]) = self.size {
             let dpi = f64::from(self.dpi);
             if width * dpi * height * dpi > f64::from(MOST_PIXELS) {
-                problems.push(Problem::new(
-                    "/dpi",
-                    format!(
-                        "{width} by {height} inches have more than {MOST_PIXELS} pixels at {dpi} an inch"
-                    ),
-                ));
+                let message = format!(
+                    "{width} by {height} inches have more than {MOST_PIXELS} pixels at {dpi} an inch"
+                );
+                problems.push(Problem::new("/dpi", message).beside(["/size"]));
             }
         }
         let mut seen = BTreeSet::new();

@@ -116,6 +116,15 @@ impl Format {
         }
     }
 
+    /// The extensions that its files may have: an animated PNG is a PNG.
+    pub const fn extensions(self) -> &'static [&'static str] {
+        match self {
+            Self::Gif => &["gif"],
+            Self::Apng => &["apng", "png"],
+            Self::Svg => &["svg"],
+        }
+    }
+
     /// The format of files with this extension.
     pub fn of(extension: &str) -> Option<Self> {
         match extension {
@@ -158,13 +167,11 @@ impl Parameters for RenderParameters {
             (self.time_feature, "/time_feature"),
         ] {
             if given && format != Some(Some(PolicyFormat::Archive)) {
-                problems.push(Problem::new(
-                    pointer,
-                    format!(
-                        "`{}` belongs to a Stable-Baselines3 archive (.zip) named by `policy`",
-                        &pointer[1..]
-                    ),
-                ));
+                let message = format!(
+                    "`{}` belongs to a Stable-Baselines3 archive (.zip) named by `policy`",
+                    &pointer[1..]
+                );
+                problems.push(Problem::new(pointer, message).beside(["/policy"]));
             }
         }
         let frames = self.frames(self.steps);
@@ -175,6 +182,7 @@ impl Parameters for RenderParameters {
                     "/speed",
                     format!("the animation has up to {frames} frames; at most {MOST_FRAMES} are drawn"),
                 )
+                .beside(["/fps", "/steps"])
                 .help("raise `speed`, or lower `fps` or `steps`"),
             );
         } else if pixels > MOST_PIXELS {
@@ -185,6 +193,7 @@ impl Parameters for RenderParameters {
                         "the frames have up to {pixels} pixels together; at most {MOST_PIXELS} are drawn"
                     ),
                 )
+                .beside(["/height", "/fps", "/speed", "/steps"])
                 .help("lower `width` and `height`, or draw fewer frames (`fps`, `speed`, `steps`)"),
             );
         }
@@ -248,11 +257,9 @@ impl Kind for Render {
     }
 
     fn facts(parameters: &RenderParameters) -> Facts {
-        facts::environment(parameters.env, ["animation", "data"]).need(
-            facts::ENVIRONMENT,
-            "policy",
-            facts::same(parameters.env),
-        )
+        facts::environment(parameters.env, ["animation", "data"])
+            .need(facts::ENVIRONMENT, "policy", facts::same(parameters.env))
+            .file("animation", parameters.format.extensions(), "/format")
     }
 
     fn resources(parameters: &RenderParameters) -> Resources {

@@ -85,6 +85,7 @@ impl Kind for Split {
                 Need::AtLeast {
                     least,
                     pointer,
+                    beside: if share > 0.0 { &["/validation"] } else { &[] },
                     reason: (share > 0.0)
                         .then(|| format!("{samples} samples beside a share of {share} for validation")),
                 },

@@ -34,7 +34,7 @@ impl Execution for PlotExecution {
             ));
         }
         context.check_cancelled()?;
-        let svg = figure.to_svg()?;
+        let svg = figure.to_svg().map_err(|error| told(&error, parameters))?;
         context.check_cancelled()?;
         let png = to_png(&svg, parameters.dpi, &figure.identity)?;
         context.info(format!(
@@ -50,17 +50,38 @@ impl Execution for PlotExecution {
     }
 }
 
+/// What cannot be drawn, with the column that it comes from.
+fn told(error: &FigureError, parameters: &PlotParameters) -> Failure {
+    let (axis, is_scale) = match error {
+        FigureError::NotPositive { axis, .. } => (*axis, true),
+        FigureError::Unbounded { axis, .. } => (*axis, false),
+        _ => return error.clone().into(),
+    };
+    let (letter, from) = match axis {
+        "vertical" => (
+            'y',
+            format!(
+                "what column `{}`, a reference line or `y_limits` gives",
+                parameters.y
+            ),
+        ),
+        _ => (
+            'x',
+            format!("a value of column `{}`, or of `x_limits`", parameters.x),
+        ),
+    };
+    let scale = format!("set `{letter}_scale = \"linear\"`, or ");
+    let scale = if is_scale { scale.as_str() } else { "" };
+    Failure::stage(format!("{error}, {from}")).help(format!("{scale}select rows by `where`"))
+}
+
 impl From<FigureError> for Failure {
     fn from(error: FigureError) -> Self {
         let message = error.to_string();
         match error {
             FigureError::Bug(_) => Self::bug(message),
-            FigureError::Empty | FigureError::Unbounded { .. } => Self::stage(message),
-            FigureError::NotPositive { axis, .. } => {
-                let letter = if axis == "vertical" { 'y' } else { 'x' };
-                Self::stage(message).help(format!(
-                    "set `{letter}_scale = \"linear\"`, or select rows by `where`"
-                ))
+            FigureError::Empty | FigureError::Unbounded { .. } | FigureError::NotPositive { .. } => {
+                Self::stage(message)
             }
             FigureError::TooSmall { .. } => {
                 Self::stage(message).help("enlarge `size`, leave it out, or draw fewer panels")

@@ -419,7 +419,7 @@ fn what_is_missing_is_named_with_the_nearest_thing() {
         ),
         (
             given("x_scale", json!("log")),
-            "the horizontal axis has a log scale, which cannot show 0",
+            "the horizontal axis has a log scale, which cannot show 0, a value of column `epsilon`",
             "x_scale",
         ),
         (

@@ -139,14 +139,13 @@ impl PartialEq for Table {
 impl Eq for Table {}
 
 fn column(field: &Field, nullable: bool) -> Column {
+    // By the invariant of `Table`, every column has such a type.
+    let kind = column_type(field.data_type())
+        .unwrap_or_else(|| unreachable!("a table with a column of type {}", field.data_type()));
     Column {
-        name: field.name().clone(),
-        // By the invariant of `Table`, every column has such a type.
-        kind: column_type(field.data_type())
-            .unwrap_or_else(|| unreachable!("a table with a column of type {}", field.data_type())),
         nullable,
         unit: field.metadata().get(UNIT).cloned(),
-        values: None,
+        ..Column::new(field.name(), kind)
     }
 }
 

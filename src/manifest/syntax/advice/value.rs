@@ -1,6 +1,6 @@
 //! Values that are none: words without quotes, numbers as they are written elsewhere.
 
-use super::super::super::node::clip;
+use super::super::super::node::{clip, quoted};
 use super::super::SyntaxError;
 use super::super::tokens::{Kind, Token};
 use super::{Adviser, Scene, error};
@@ -21,7 +21,7 @@ impl Adviser<'_> {
             let rest = &self.text[first.range.start..];
             let end = rest.find('}').map_or(rest.len(), |end| end + 1);
             let reference = rest[..end].lines().next().unwrap_or_default();
-            let help = format!("write `\"{}\"`", clip(reference));
+            let help = format!("write `{}`", quoted(reference));
             return error(
                 first.range.start..first.range.start + reference.len(),
                 "a reference to an axis is written in quotes".to_owned(),
@@ -73,11 +73,24 @@ impl Adviser<'_> {
                     "entries are separated by commas: `{ KEY = VALUE, KEY = VALUE }`",
                 )
             }
-            _ if first.kind == Kind::Word && self.word(first).is_some() => error(
-                first.range.start..run[run.len() - 1].range.end,
-                "a text is written in quotes".to_owned(),
-                format!("write `\"{}\"`", clip(whole.trim_matches(['"', '\'']))),
-            ),
+            _ if first.kind == Kind::Word && self.word(first).is_some() => {
+                let help = match run
+                    .last()
+                    .filter(|last| last.kind == (Kind::Text { closed: true }))
+                {
+                    Some(last) => format!(
+                        "write {} alone, or {} if all of it is the text",
+                        clip(self.slice(last)),
+                        quoted(whole)
+                    ),
+                    None => format!("write `{}`", quoted(whole)),
+                };
+                error(
+                    first.range.start..run[run.len() - 1].range.end,
+                    "a text is written in quotes".to_owned(),
+                    help,
+                )
+            }
             _ => error(
                 second.range.clone(),
                 format!("`{}` stands after the value", clip(self.slice(second))),
@@ -216,7 +229,7 @@ impl Adviser<'_> {
             ),
             "nan" | "inf" | "infinity" | "+inf" | "-inf" => (
                 "numbers must be finite".to_owned(),
-                format!("write a number, or `\"{word}\"` if a text is meant"),
+                format!("write a number, or `{}` if a text is meant", quoted(word)),
             ),
             _ => match number(word) {
                 Some((message, right)) => (message, write(&right)),
@@ -234,17 +247,15 @@ impl Adviser<'_> {
 }
 
 fn truth(value: &str, word: &str) -> String {
-    format!("write `{value}`, or `\"{word}\"` if a text is meant")
+    format!("write `{value}`, or `{}` if a text is meant", quoted(word))
 }
 
 /// A word as a value: itself if it is one, otherwise in quotes.
 pub(super) fn written(word: &str) -> String {
     if word == "…" || is_value(word) || word.starts_with(['"', '\'']) {
         clip(word)
-    } else if word.contains(['"', '\\']) {
-        format!("'{}'", clip(word))
     } else {
-        format!("\"{}\"", clip(word))
+        quoted(word)
     }
 }
 

@@ -6,7 +6,7 @@ use provenir_api::port::TableSchema;
 use provenir_api::schema::{join, list, nearest};
 use provenir_api::{Label, Problem};
 
-use super::{PlotParameters, SOURCE, Values};
+use super::{PlotParameters, SOURCE, Scale, Values};
 
 /// Values that no row can have.
 pub(super) fn problems(parameters: &PlotParameters, tables: &[&TableSchema]) -> Vec<Problem> {
@@ -25,6 +25,39 @@ pub(super) fn problems(parameters: &PlotParameters, tables: &[&TableSchema]) -> 
         }
     }
     problems.extend(labels(parameters, tables));
+    problems.extend(unscaled(parameters, tables));
+    problems
+}
+
+/// Values of an axis that a log scale has no place for: those that rows have for certain.
+fn unscaled(parameters: &PlotParameters, tables: &[&TableSchema]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (letter, scale, column) in [
+        ('x', parameters.x_scale, &parameters.x),
+        ('y', parameters.y_scale, &parameters.y),
+    ] {
+        if scale != Scale::Log {
+            continue;
+        }
+        let columns = tables.iter().filter_map(|table| table.column(column));
+        let values = columns.filter_map(|column| column.values.as_ref()).flatten();
+        let shown = |value: &&Label| {
+            let filter = parameters.filter.get(column);
+            filter.is_none_or(|values| values.contains(value))
+        };
+        let found = values
+            .filter(shown)
+            .find(|value| value.as_number().is_some_and(|number| number <= 0.0));
+        if let Some(value) = found {
+            let message = format!("a log scale has no place for `{value}`, which column `{column}` holds");
+            let problem = Problem::new(format!("/{letter}_scale"), message)
+                .beside([if letter == 'x' { "/x" } else { "/y" }])
+                .help(format!(
+                    "leave it out with `where = {{ {column} = [ … ] }}`, or set `{letter}_scale = \"linear\"`"
+                ));
+            problems.push(problem);
+        }
+    }
     problems
 }
 
@@ -89,9 +122,11 @@ fn values(column: &str, tables: &[&TableSchema]) -> Option<BTreeSet<Label>> {
     let mut known = None;
     for table in tables {
         match table.column(column) {
-            Some(column) => known
-                .get_or_insert_with(BTreeSet::new)
-                .extend(column.values.clone()?),
+            Some(column) => {
+                let values = column.values.iter().flatten().chain(&column.elsewhere);
+                column.values.as_ref()?;
+                known.get_or_insert_with(BTreeSet::new).extend(values.cloned());
+            }
             None if table.open => return None,
             None => {}
         }

@@ -80,17 +80,21 @@ impl TrainParameters {
 impl Parameters for TrainParameters {
     fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
-        let mut problem = |pointer: &str, message: String| problems.push(Problem::new(pointer, message));
+        let mut problem = |pointer: &str, beside: &[&'static str], message: String| {
+            problems.push(Problem::new(pointer, message).beside(beside.iter().copied()));
+        };
         let (block, chunk) = (self.rbc.block_size(), self.rbc.chunk);
         if self.uses_rbc() && chunk != 0 && block > chunk {
             problem(
                 "/rbc/chunk",
+                &["/rbc/block", "/rbc/assumed_epsilon", "/rbc/block_max", "/method"],
                 format!("a chunk of {chunk} samples does not hold a block of {block}"),
             );
         }
         if self.method == Method::Rbc && self.loss == Loss::Nll && self.nll.learned {
             problem(
                 "/nll/learned",
+                &["/method", "/loss"],
                 "`rbc` takes a fixed deviation only: blocks rank by differences of likelihoods, and a learnt deviation \
                  makes these unbounded, so that which block is the median one would be up to the deviations"
                     .to_owned(),
@@ -99,6 +103,7 @@ impl Parameters for TrainParameters {
         if self.method == Method::NoisyBc && self.noisy_bc.rounds > self.epochs {
             problem(
                 "/noisy_bc/rounds",
+                &["/epochs", "/method"],
                 format!(
                     "{} rounds do not go into {} epochs: each takes at least one",
                     self.noisy_bc.rounds, self.epochs
@@ -108,6 +113,7 @@ impl Parameters for TrainParameters {
         if self.method == Method::Trimmed && self.trimmed.share() <= 0.0 {
             problem(
                 "/trimmed/margin",
+                &["/trimmed/assumed_epsilon", "/method"],
                 format!(
                     "nothing is left to learn from where {} and {} are left out",
                     self.trimmed.assumed_epsilon, self.trimmed.margin
@@ -117,6 +123,7 @@ impl Parameters for TrainParameters {
         if self.method == Method::Filter && self.epochs < 2 {
             problem(
                 "/epochs",
+                &["/method"],
                 "a filter takes at least two epochs: one to judge in, and one to learn in".to_owned(),
             );
         }
