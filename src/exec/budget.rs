@@ -23,6 +23,11 @@ impl Budget {
         true
     }
 
+    /// All of it: whoever takes that is alone.
+    pub(super) fn all(&self) -> Resources {
+        self.all
+    }
+
     /// Occupies one more core, if one is free.
     pub(super) fn take_core(&mut self) -> bool {
         let free = self.free.cores > 0;
@@ -108,6 +113,19 @@ mod tests {
                 prop_assert!(cores <= all.cores && memory <= all.memory);
             }
         }
+    }
+
+    #[test]
+    fn who_takes_all_is_alone() {
+        let all = Resources { cores: 3, memory: 7 };
+        let little = Resources { cores: 1, memory: 0 };
+        let mut budget = Budget::new(all);
+        assert!(budget.take(little) && !budget.take(budget.all()));
+        budget.give_back(little);
+        assert!(budget.take(budget.all()));
+        assert!(!budget.take(little) && !budget.take_core() && !budget.take_memory(1));
+        budget.give_back(all);
+        assert!(budget.take(little));
     }
 
     #[test]

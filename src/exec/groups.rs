@@ -36,6 +36,9 @@ pub(super) fn groups(plan: &Plan) -> Vec<Option<GroupId>> {
     let mut known = BTreeMap::new();
     let group = |(index, cell): (CellIndex, &crate::plan::Cell)| {
         let group = cell.parameters.group.as_ref()?;
+        if cell.parameters.exclusive {
+            return None;
+        }
         // Where a cell has a time limit, the end of its worker must not be that of others.
         if plan.stage_of(index).attempts.timeout.is_some() {
             return None;

@@ -68,7 +68,16 @@ impl Scheduler<'_, '_> {
                 Held::ByWorker => continue,
                 Held::ByOthers | Held::No => {}
             }
-            let needs = self.budget.clamped(self.plan.cells[cell].parameters.resources);
+            let parameters = &self.plan.cells[cell].parameters;
+            let needs = if parameters.exclusive {
+                // What is being committed occupies no resources, and yet the machine.
+                if !self.committing.is_empty() {
+                    continue;
+                }
+                self.budget.all()
+            } else {
+                self.budget.clamped(parameters.resources)
+            };
             if !self.budget.take(needs) {
                 continue;
             }
@@ -78,7 +87,7 @@ impl Scheduler<'_, '_> {
                     let assignment = Assignment {
                         cells: vec![cell],
                         needs,
-                        spare_cores: self.plan.cells[cell].parameters.spare_cores,
+                        spare_cores: parameters.spare_cores,
                         is_told: false,
                     };
                     self.busy.insert(worker, assignment);
@@ -94,9 +103,11 @@ impl Scheduler<'_, '_> {
     }
 
     /// Gives the cores that no ready cell waits for to cells that are about to start and can use them: one each, in turn.
-    /// A cell never waits for them, and keeps them until it is over.
+    /// A cell never waits for them, and keeps them until it is over. Cells that run alone wait for all others, and for no
+    /// core.
     fn share_cores(&mut self) {
-        if !self.ready.is_empty() {
+        let cells = &self.plan.cells;
+        if self.ready.iter().any(|cell| !cells[*cell].parameters.exclusive) {
             return;
         }
         let Self { busy, budget, .. } = self;

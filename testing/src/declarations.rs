@@ -52,7 +52,7 @@ fn number_output(volatile: bool) -> Vec<OutputPort> {
 }
 
 macro_rules! kind {
-    ($(#[$doc:meta])* $kind:ident, $parameters:ident, $name:literal, $summary:literal, $determinism:ident, $volatile:literal $(, $more:item)?) => {
+    ($(#[$doc:meta])* $kind:ident, $parameters:ident, $name:literal, $summary:literal, $determinism:ident, $volatile:literal $(, $($more:item)+)?) => {
         $(#[$doc])*
         pub(crate) struct $kind;
 
@@ -73,7 +73,7 @@ macro_rules! kind {
                 number_output($volatile)
             }
 
-            $($more)?
+            $($($more)+)?
         }
     };
 }
@@ -107,6 +107,9 @@ pub(crate) struct SleepParameters {
     /// How many spare cores it could use.
     #[serde(default)]
     pub(crate) spare: u32,
+    /// Whether it is executed while nothing else is.
+    #[serde(default)]
+    pub(crate) exclusive: bool,
 }
 
 /// Parameters of `fail`.
@@ -206,6 +209,10 @@ kind!(
     Sleep, SleepParameters, "sleep", "Adds a number to the sum of its inputs, after a while.", Exact, false,
     fn spare_cores(parameters: &SleepParameters) -> u32 {
         parameters.spare
+    }
+
+    fn exclusive(parameters: &SleepParameters) -> bool {
+        parameters.exclusive
     }
 );
 kind!(

@@ -23,6 +23,7 @@
     reason = "what fails in a helper fails the test that called it, as in the test itself"
 )]
 
+mod alone;
 mod attempts;
 mod auditing;
 mod commands;

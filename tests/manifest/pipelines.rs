@@ -186,7 +186,7 @@ params = { x = "epsilon", y = "recall" }
         let found = said(&cheat);
         let expected = format!(
             "`corrupted.{port}` is privileged: the input `{input}` of `cheat` must not see it (no learner could know it; kinds \
-             that may: `diagnose`, `evaluate`, `plot`, `render`)"
+             that may: `diagnose`, `evaluate`, `plot`, `render`, `time-to-target`)"
         );
         assert!(found.ends_with(&expected) && found.starts_with("22:"), "{found}");
         assert_eq!(found.lines().count(), 1, "{found}");

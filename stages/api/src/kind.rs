@@ -109,6 +109,12 @@ pub trait Kind: Send + Sync + 'static {
         None
     }
 
+    /// Whether a cell with these parameters is executed while nothing else of the run is, whatever room there is: it measures
+    /// something that others at work on the same machine would change.
+    fn exclusive(_: &Self::Parameters) -> bool {
+        false
+    }
+
     /// What is known, before anything runs, of what a cell with these parameters gives and needs. What is said must hold: a
     /// plan in which something else arrives than is needed is refused.
     fn facts(_: &Self::Parameters) -> Facts {
@@ -234,6 +240,8 @@ pub struct Resolved {
     pub resources: Resources,
     /// How many cores beyond those it can put to use.
     pub spare_cores: u32,
+    /// Whether nothing else of the run is executed while it is.
+    pub exclusive: bool,
     /// What is known of what it gives and needs.
     pub facts: Facts,
     /// Which cells it can be executed together with.
@@ -352,6 +360,7 @@ impl<K: Kind> AnyKind for Erased<K> {
             sources,
             resources: K::resources(&typed),
             spare_cores: K::spare_cores(&typed),
+            exclusive: K::exclusive(&typed),
             facts: K::facts(&typed),
             group: K::group(&typed),
         })

@@ -15,6 +15,7 @@ pub mod plot;
 pub mod render;
 pub mod split;
 pub mod tables;
+pub mod time_to_target;
 pub mod train;
 
 mod environment;
@@ -37,6 +38,7 @@ pub fn all() -> Vec<Box<dyn AnyKind>> {
         erase::<train::Train>(),
         erase::<diagnose::Diagnose>(),
         erase::<evaluate::Evaluate>(),
+        erase::<time_to_target::TimeToTarget>(),
         erase::<plot::Plot>(),
         erase::<render::Render>(),
     ]

@@ -21,6 +21,9 @@ pub use choice::{Names, Values};
 /// The column that says which member of a union a row comes from.
 pub const SOURCE: &str = "source";
 
+/// The pointer of the parameter that names the column of the horizontal axis.
+const X: &str = "/x";
+
 /// How many pixels the PNG may have.
 pub const MOST_PIXELS: u32 = 50_000_000;
 
@@ -28,7 +31,8 @@ pub const MOST_PIXELS: u32 = 50_000_000;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlotParameters {
-    /// Column of the horizontal axis: numbers.
+    /// Column of the horizontal axis: numbers; or texts, which stand beside each other as categories, with points and error
+    /// bars for curves and bands.
     #[schemars(length(min = 1))]
     pub x: String,
     /// Column of the vertical axis: numbers, or truth values, whose mean is a share.
@@ -267,7 +271,7 @@ impl PlotParameters {
     /// The columns that are read, each with the pointer of the parameter that names it.
     fn needs(&self) -> Vec<Need<'_>> {
         let mut needs = vec![
-            Need::number("/x".to_owned(), &self.x),
+            Need::number(X.to_owned(), &self.x),
             Need::number("/y".to_owned(), &self.y),
         ];
         let series = self.series.iter().map(|name| ("/series", name));
@@ -330,7 +334,9 @@ impl<'a> Need<'a> {
             .peekable();
         let mut problem = if found.peek().is_some() {
             let unfit = found.find(|column| !self.takes(&column.kind))?;
-            let wanted = if self.number {
+            let wanted = if self.pointer == X {
+                "numbers or texts"
+            } else if self.number {
                 "numbers"
             } else {
                 "numbers, truth values or texts"
@@ -371,8 +377,8 @@ impl<'a> Need<'a> {
             | ColumnType::Int64
             | ColumnType::Float32
             | ColumnType::Float64 => true,
-            ColumnType::Bool => !self.number || !self.pointer.ends_with("/x"),
-            ColumnType::Utf8 => !self.number,
+            ColumnType::Bool => self.pointer != X,
+            ColumnType::Utf8 => !self.number || self.pointer == X,
             ColumnType::FixedList(_) | ColumnType::List(_) => false,
         }
     }
@@ -419,7 +425,8 @@ impl Kind for Plot {
             port("png", "The same as pixels.", Content::File("png".to_owned())),
             port(
                 "data",
-                "What is drawn: one row per point, and one per panel and reference line.",
+                "What is drawn: one row per point, with its `category` where the horizontal axis has such, and one per panel and \
+                 reference line.",
                 Content::Table(data()),
             ),
         ]
@@ -436,13 +443,42 @@ impl Kind for Plot {
         }
         let needs = parameters.needs();
         let mut problems: Vec<Problem> = needs.iter().filter_map(|need| need.problem(&tables)).collect();
+        problems.extend(categories(parameters, &tables));
         problems.extend(arriving::problems(parameters, &tables));
         problems
     }
 }
 
+/// What does not go with the values of the horizontal axis.
+fn categories(parameters: &PlotParameters, tables: &[&TableSchema]) -> Vec<Problem> {
+    let columns = tables.iter().filter_map(|table| table.column(&parameters.x));
+    let (texts, others): (Vec<_>, Vec<_>) = columns.partition(|column| column.kind == ColumnType::Utf8);
+    let Some(text) = texts.first() else {
+        return Vec::new();
+    };
+    let name = &text.name;
+    let mut problems = Vec::new();
+    if let Some(other) = others.first() {
+        let message = format!(
+            "column `{name}` holds texts in one table, and is {} in another",
+            other.kind
+        );
+        problems.push(Problem::new(X, message));
+    }
+    if parameters.x_limits.is_some() {
+        let message = format!("column `{name}` holds texts, which have no limits");
+        problems.push(Problem::new("/x_limits", message).help("select categories by `where`"));
+    }
+    if parameters.x_scale == Scale::Log {
+        let message = format!("column `{name}` holds texts, which have no scale");
+        problems.push(Problem::new("/x_scale", message));
+    }
+    problems
+}
+
 /// The columns of the port `data`. `series` is set for points, `reference` for reference lines, `column` and `row` where there are
-/// such facets; `count` is the number of rows behind y.
+/// such facets; `count` is the number of rows behind y. Where the horizontal axis has categories, points have no `x` and a further
+/// column `category`.
 pub fn data() -> TableSchema {
     let text = |name| Column::new(name, ColumnType::Utf8).nullable();
     let float = |name| Column::new(name, ColumnType::Float64);
@@ -457,4 +493,5 @@ pub fn data() -> TableSchema {
         float("high").nullable(),
         Column::new("count", ColumnType::UInt64),
     ])
+    .open()
 }

@@ -248,6 +248,24 @@ fn rollouts_can_use_a_core_an_episode() {
     }
 }
 
+#[test]
+fn a_measured_training_is_alone_and_has_a_key_of_its_own() {
+    let usual = json!({"method": "bc", "epochs": 2, "hidden": [64]});
+    let mut given = usual.clone();
+    given["measure_time"] = json!(false);
+    assert_eq!(canonical("train", &given), usual);
+    let plain = kind("train").resolve(&given).unwrap();
+    assert!(!plain.exclusive && plain.group.is_some_and(|group| group.most > 1));
+    given["measure_time"] = json!(true);
+    assert_eq!(canonical("train", &given), given);
+    let measured = kind("train").resolve(&given).unwrap();
+    assert!(measured.exclusive && measured.group.is_none());
+    assert_eq!(
+        (measured.resources, measured.facts),
+        (plain.resources, plain.facts)
+    );
+}
+
 fn canonical(name: &str, parameters: &Value) -> Value {
     kind(name)
         .resolve(parameters)

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 use provenir_api::port::{Column, ColumnType, TableSchema};
-use provenir_api::{AnyKind, Problem, erase};
+use provenir_api::{AnyKind, Label, Problem, erase};
 use provenir_kinds::plot::Plot;
 use serde_json::{Value, json};
 
@@ -131,7 +131,7 @@ fn columns_are_checked_before_the_run_as_far_as_they_are_known() {
     });
     assert_eq!(check(&given, &wired), []);
     let wrong = json!({
-        "x": "method", "y": "retrun", "series": "observation", "rows": "outlier", "where": {"epsilonn": 1},
+        "x": "terminated", "y": "retrun", "series": "observation", "rows": "outlier", "where": {"epsilonn": 1},
         "reference": [{"label": "Expert", "where": {"sauce": "a"}}],
     });
     let found: Vec<String> = check(&wrong, &wired)
@@ -149,7 +149,7 @@ fn columns_are_checked_before_the_run_as_far_as_they_are_known() {
     assert_eq!(
         found,
         [
-            "/x false: column `method` must hold numbers; it is text ()",
+            "/x false: column `terminated` must hold numbers or texts; it is bool ()",
             "/y false: no table that arrives has a column `retrun` (did you mean `return`?)",
             "/series false: column `observation` must hold numbers, truth values or texts; it is fixed-size list of f32 ()",
             "/rows false: no table that arrives has a column `outlier` (the columns are `epsilon`, `method`, `observation`, \
@@ -160,4 +160,49 @@ fn columns_are_checked_before_the_run_as_far_as_they_are_known() {
     );
     assert_eq!(check(&wrong, &[TableSchema::any()]), []);
     assert_eq!(check(&wrong, &[]), []);
+}
+
+#[test]
+fn texts_along_the_horizontal_axis_have_neither_limits_nor_scale() {
+    let table = |kind| {
+        TableSchema::new(vec![
+            Column::new("env", kind),
+            Column::new("seconds", ColumnType::Float64),
+        ])
+    };
+    let texts = table(ColumnType::Utf8);
+    let given = json!({"x": "env", "y": "seconds", "y_scale": "log", "labels": {"env": "robot"}});
+    assert_eq!(check(&given, std::slice::from_ref(&texts)), []);
+    let limited = json!({"x": "env", "y": "seconds", "x_limits": [1, 2], "x_scale": "log"});
+    let said = |given: &Value, wired: &[TableSchema]| -> Vec<String> {
+        let problems = check(given, wired).into_iter();
+        problems
+            .map(|problem| format!("{}: {}", problem.pointer, problem.message))
+            .collect()
+    };
+    assert_eq!(
+        said(&limited, std::slice::from_ref(&texts)),
+        [
+            "/x_limits: column `env` holds texts, which have no limits",
+            "/x_scale: column `env` holds texts, which have no scale",
+        ]
+    );
+    assert_eq!(
+        said(&given, &[texts, table(ColumnType::Int64)]),
+        ["/x: column `env` holds texts in one table, and is i64 in another"]
+    );
+    // The values of an axis are known, so that a label of none is found.
+    let known = TableSchema::new(vec![
+        Column::new("env", ColumnType::Utf8)
+            .values(["hopper", "ant"].map(|name| Label::Text(name.to_owned()))),
+        Column::new("seconds", ColumnType::Float64),
+    ]);
+    let source = Column::new("source", ColumnType::Utf8).values([Label::Text("time".to_owned())]);
+    let known = TableSchema::new([known.columns, vec![source]].concat());
+    let labelled = |name: &str| json!({"x": "env", "y": "seconds", "labels": {name: "Ant"}});
+    assert_eq!(said(&labelled("ant"), std::slice::from_ref(&known)), [""; 0]);
+    assert_eq!(
+        said(&labelled("walker2d"), &[known]),
+        ["/labels/walker2d: `walker2d` is neither a column nor a value of what is drawn"]
+    );
 }

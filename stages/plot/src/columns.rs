@@ -55,6 +55,17 @@ pub(crate) fn has(input: &Input, name: &str) -> bool {
     input.labels.contains_key(name) || name == SOURCE || input.table.has_column(name)
 }
 
+/// Whether a column holds texts.
+pub(crate) fn is_text(input: &Input, name: &str) -> bool {
+    if let Some(label) = input.labels.get(name) {
+        return matches!(label, Label::Text(_));
+    }
+    let schema = input.table.schema();
+    schema
+        .column(name)
+        .is_some_and(|column| column.kind == ColumnType::Utf8)
+}
+
 /// A column as numbers, NaN where a value is missing; truth values are 0 and 1. Single floats become the doubles of the same
 /// shortest decimal, so that 0.1 is 0.1 wherever it comes from, where `decimal` asks for it.
 pub(crate) fn numbers(input: &Input, name: &str, decimal: bool) -> Result<Vec<f64>, Failure> {

@@ -9,9 +9,11 @@ use provenir_kinds::plot::{Band, PlotParameters, Statistic};
 
 use crate::columns::shown;
 use crate::figure::{Axis, Curve, Figure, Line, Panel, Point, Series};
-use crate::summary::Summary;
+use crate::summary::{self, Summary};
 use crate::ticks::grouped;
 
+/// The share of its room that the points of a category take.
+const CROWD: f64 = 0.6;
 /// Points in an inch.
 const INCH: f64 = 72.0;
 
@@ -36,6 +38,8 @@ pub(crate) fn figure(
         order
     };
     let (rows, columns) = (facet_order(&summary.rows), facet_order(&summary.columns));
+    let mut categories: Vec<usize> = (0..summary.categories.len()).collect();
+    categories.sort_by_key(|place| (rank(&summary.categories[*place]), *place));
     let mut series: Vec<usize> = (0..summary.series.len()).collect();
     series.sort_by_key(|place| {
         (
@@ -48,7 +52,7 @@ pub(crate) fn figure(
         .flat_map(|row| {
             columns
                 .iter()
-                .map(|column| panel(summary, *row, *column, &series))
+                .map(|column| panel(summary, *row, *column, &series, &categories))
         })
         .collect();
     let title = |name: &Option<String>, facets: &[Option<Label>], order: &[usize]| -> Vec<String> {
@@ -82,6 +86,10 @@ pub(crate) fn figure(
             parameters.x_scale,
             parameters.x_limits,
         ),
+        categories: categories
+            .iter()
+            .map(|place| value(parameters, &parameters.x, &summary.categories[*place]))
+            .collect(),
         y: axis(
             &parameters.y,
             &parameters.y_label,
@@ -102,18 +110,26 @@ pub(crate) fn figure(
     }
 }
 
-fn panel(summary: &Summary, row: usize, column: usize, series: &[usize]) -> Panel {
+fn panel(summary: &Summary, row: usize, column: usize, series: &[usize], categories: &[usize]) -> Panel {
+    // The points of a category stand beside each other, in the order of the legend.
+    let beside = |point: &summary::Point, place: usize| {
+        let middle = (series.len() - 1) as f64 / 2.0;
+        let aside = (place as f64 - middle) * CROWD / series.len() as f64;
+        let shown = categories.iter().position(|wanted| *wanted == point.x as usize);
+        shown.map_or(point.x, |shown| shown as f64 + aside)
+    };
     let curves = series.iter().enumerate().filter_map(|(place, wanted)| {
-        let points: Vec<Point> = summary
+        let mut points: Vec<Point> = summary
             .points
             .iter()
             .filter(|point| point.row == row && point.column == column && point.series == *wanted)
             .map(|point| Point {
-                x: point.x,
+                x: beside(point, place),
                 y: point.y,
                 band: point.band,
             })
             .collect();
+        points.sort_by(|left, right| left.x.total_cmp(&right.x));
         (!points.is_empty()).then_some(Curve {
             series: place,
             points,

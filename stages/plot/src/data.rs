@@ -1,5 +1,7 @@
 //! What is drawn, as a table.
 
+use std::borrow::Cow;
+
 use provenir_api::Label;
 use provenir_execution::Failure;
 use provenir_kinds::plot::PlotParameters;
@@ -19,7 +21,8 @@ pub(crate) fn table(parameters: &PlotParameters, summary: &Summary) -> Result<Ta
             column: text(&summary.columns[point.column]),
             series: (!series.is_empty()).then(|| series.join(", ")),
             reference: None,
-            x: Some(point.x),
+            category: summary.category(point).map(shown),
+            x: summary.category(point).is_none().then_some(point.x),
             y: point.y,
             band: point.band,
             count: point.count,
@@ -29,6 +32,7 @@ pub(crate) fn table(parameters: &PlotParameters, summary: &Summary) -> Result<Ta
         row: text(&summary.rows[line.row]),
         column: text(&summary.columns[line.column]),
         series: None,
+        category: None,
         reference: Some(&summary.references[line.reference]),
         x: None,
         y: line.y,
@@ -52,6 +56,9 @@ pub(crate) fn table(parameters: &PlotParameters, summary: &Summary) -> Result<Ta
             rows.iter().map(|row| row.band.map(|[_, high]| high)).collect(),
         )
         .u64("count", rows.iter().map(|row| row.count as u64).collect());
+    if !summary.categories.is_empty() {
+        builder = builder.optional_utf8("category", rows.iter().map(|row| row.category.as_ref()));
+    }
     let joined = parameters.series.iter().collect::<Vec<_>>().join(", ");
     let names = [
         ("row", parameters.rows.as_deref()),
@@ -73,6 +80,7 @@ struct Drawn<'a> {
     column: Option<String>,
     series: Option<String>,
     reference: Option<&'a String>,
+    category: Option<Cow<'a, str>>,
     x: Option<f64>,
     y: f64,
     band: Option<[f64; 2]>,

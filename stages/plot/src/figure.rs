@@ -17,6 +17,9 @@ pub struct Figure {
     pub description: String,
     /// Horizontal axis, the same in every panel.
     pub x: Axis,
+    /// What stands at 0, 1, … along the horizontal axis, where that has no numbers: points near those are of that category, and
+    /// no line joins them.
+    pub categories: Vec<String>,
     /// Vertical axis.
     pub y: Axis,
     /// Which panels have one vertical axis in common.
@@ -161,6 +164,7 @@ impl Figure {
             .chain(&self.references);
         let texts = axes
             .into_iter()
+            .chain(&self.categories)
             .chain(&self.columns)
             .chain(&self.rows)
             .chain(legend);

@@ -37,6 +37,9 @@ const LEAST_PANEL: [f64; 2] = [36.0, 30.0];
 const TITLE_LINES: usize = 4;
 const STRIP_LINES: usize = 3;
 const LABEL_LINES: usize = 3;
+const CATEGORY_LINES: usize = 3;
+/// Between neighbouring categories.
+const CATEGORY_GAP: f64 = 4.0;
 
 /// The figure on paper.
 #[derive(Clone, Debug)]
@@ -157,6 +160,7 @@ fn arrange(figure: &Figure, x: Span, y: &[Span], panel: [f64; 2], width: Option<
                 y_ticks: ticks.y[index].clone(),
             };
             texts.extend(numbers(
+                figure,
                 &panel,
                 row + 1 == figure.rows.len(),
                 has_numbers(figure, column),
@@ -176,7 +180,10 @@ fn arrange(figure: &Figure, x: Span, y: &[Span], panel: [f64; 2], width: Option<
     let at = [MARGIN + LABEL * ASCENT, top + grid_height / 2.0];
     let y_label = Text::new(across.y_label.clone(), &figure.y.label, at, LABEL);
     texts.push(y_label.anchor(Anchor::Middle).turn(Turn::Left));
-    let mut bottom = top + grid_height + TICK_LENGTH + NUMBER_GAP + NUMBER;
+    let lines = ticks.x.iter().map(|tick| below(figure, tick, panel[0]).len());
+    let further = lines.max().unwrap_or(1).max(1) - 1;
+    let mut bottom =
+        top + grid_height + TICK_LENGTH + NUMBER_GAP + NUMBER + further as f64 * NUMBER * LEADING;
     let x_label = wrap(
         &figure.x.label,
         Weight::Regular,
@@ -223,13 +230,17 @@ impl Across {
     fn new(figure: &Figure, x: Span, ticks: &Ticks, [panel_width, panel_height]: [f64; 2]) -> Self {
         let grid_height = grid_height(figure, panel_height).max(LEAST_PANEL[1]);
         let y_label = wrap(&figure.y.label, Weight::Regular, LABEL, grid_height, LABEL_LINES);
-        let wide = |tick: &Tick| Font::of(Weight::Regular).width(&tick.label, NUMBER);
+        let font = Font::of(Weight::Regular);
+        let wide = |tick: &Tick| font.width(&tick.label, NUMBER);
+        let widest = |lines: Vec<String>| {
+            let widths = lines.iter().map(|line| font.width(line, NUMBER));
+            widths.fold(0.0, f64::max)
+        };
         // How far the numbers below a panel reach beyond it.
         let reach = |inside: &dyn Fn(f64) -> f64| {
-            let reaches = ticks
-                .x
-                .iter()
-                .map(|tick| wide(tick) / 2.0 - inside(x.share(tick.value)) * panel_width);
+            let reaches = ticks.x.iter().map(|tick| {
+                widest(below(figure, tick, panel_width)) / 2.0 - inside(x.share(tick.value)) * panel_width
+            });
             reaches.fold(0.0, f64::max)
         };
         let (before, behind) = (reach(&|share| share), reach(&|share| 1.0 - share));
@@ -239,9 +250,9 @@ impl Across {
         for column in 0..columns {
             let mut room = before;
             if has_numbers(figure, column) {
-                let below = ticks.y.iter().skip(column).step_by(columns).flatten();
-                let widest = below.map(wide).fold(0.0, f64::max);
-                room = room.max(widest + TICK_LENGTH + NUMBER_GAP);
+                let beside = ticks.y.iter().skip(column).step_by(columns).flatten();
+                let most = beside.map(wide).fold(0.0, f64::max);
+                room = room.max(most + TICK_LENGTH + NUMBER_GAP);
             }
             if column > 0 {
                 room += behind + COLUMN_GAP;
@@ -327,7 +338,33 @@ fn block(lines: &[String], size: f64, gap: f64) -> f64 {
     }
 }
 
+/// What stands below a mark of the horizontal axis: a number, or a category in as many lines as it needs.
+fn below(figure: &Figure, tick: &Tick, panel_width: f64) -> Vec<String> {
+    match figure.categories.len() {
+        0 => vec![tick.label.clone()],
+        count => {
+            let room = panel_width / count as f64 - CATEGORY_GAP;
+            wrap(
+                &tick.label,
+                Weight::Regular,
+                NUMBER,
+                room.max(NUMBER),
+                CATEGORY_LINES,
+            )
+        }
+    }
+}
+
 fn horizontal_ticks(figure: &Figure, span: Span, width: f64) -> Vec<Tick> {
+    if !figure.categories.is_empty() {
+        let named = figure.categories.iter().enumerate();
+        return named
+            .map(|(place, name)| Tick {
+                value: place as f64,
+                label: name.clone(),
+            })
+            .collect();
+    }
     let points = figure
         .panels
         .iter()
@@ -370,10 +407,10 @@ fn vertical_ticks(span: Span, height: f64) -> Vec<Tick> {
 }
 
 /// The numbers along the axes of a panel.
-fn numbers(panel: &PanelLayout, along: bool, beside: bool) -> Vec<Text> {
-    let [left, top, _, height] = panel.area;
+fn numbers(figure: &Figure, panel: &PanelLayout, along: bool, beside: bool) -> Vec<Text> {
+    let [left, top, width, height] = panel.area;
     let capital = Font::of(Weight::Regular).capital();
-    let text = |tick: &Tick, at| Text::new(vec![tick.label.clone()], &tick.label, at, NUMBER);
+    let text = |lines, tick: &Tick, at| Text::new(lines, &tick.label, at, NUMBER);
     let shown = |ticks: &'_ [Tick]| {
         ticks
             .iter()
@@ -384,11 +421,9 @@ fn numbers(panel: &PanelLayout, along: bool, beside: bool) -> Vec<Text> {
     let mut texts = Vec::new();
     if along {
         let line = top + height + TICK_LENGTH + NUMBER_GAP + NUMBER * capital;
-        texts.extend(
-            shown(&panel.x_ticks)
-                .iter()
-                .map(|tick| text(tick, [panel.x(tick.value), line]).anchor(Anchor::Middle)),
-        );
+        texts.extend(shown(&panel.x_ticks).iter().map(|tick| {
+            text(below(figure, tick, width), tick, [panel.x(tick.value), line]).anchor(Anchor::Middle)
+        }));
     }
     if beside {
         let edge = left - TICK_LENGTH - NUMBER_GAP;
@@ -396,7 +431,7 @@ fn numbers(panel: &PanelLayout, along: bool, beside: bool) -> Vec<Text> {
         texts.extend(
             shown(&panel.y_ticks)
                 .iter()
-                .map(|tick| text(tick, [edge, line(tick)]).anchor(Anchor::End)),
+                .map(|tick| text(vec![tick.label.clone()], tick, [edge, line(tick)]).anchor(Anchor::End)),
         );
     }
     texts

@@ -79,6 +79,13 @@ impl Span {
 
 /// The horizontal axis of every panel.
 pub(crate) fn horizontal(figure: &Figure) -> Option<Span> {
+    if !figure.categories.is_empty() {
+        return Some(Span {
+            scale: Scale::Linear,
+            low: -0.5,
+            high: figure.categories.len() as f64 - 0.5,
+        });
+    }
     let points = figure
         .panels
         .iter()

@@ -1,6 +1,7 @@
 //! From rows to what is drawn: which rows make a point, and what they say together.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 
 use provenir_api::Label;
 use provenir_api::port::TableSchema;
@@ -18,6 +19,9 @@ use crate::statistics::Sorted;
 /// How many rows and how many columns of panels a figure may have.
 const MOST_FACETS: usize = 16;
 
+/// How many categories an axis may have.
+const MOST_CATEGORIES: usize = 64;
+
 /// What is drawn. Facets and series are those that have a point, sorted; everything else refers to them by place.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Summary {
@@ -27,6 +31,8 @@ pub(crate) struct Summary {
     pub(crate) columns: Vec<Option<Label>>,
     /// The values of the series columns; one empty list where there are none.
     pub(crate) series: Vec<Vec<Label>>,
+    /// What the horizontal axis tells apart, where it has texts: the x of a point is its place here.
+    pub(crate) categories: Vec<Label>,
     /// Sorted by row, column, series and x.
     pub(crate) points: Vec<Point>,
     /// Names of reference lines, those of the parameters first.
@@ -47,6 +53,13 @@ pub(crate) struct Point {
     pub(crate) count: usize,
 }
 
+impl Summary {
+    /// The category of a point, where there are such.
+    pub(crate) fn category(&self, point: &Point) -> Option<&Label> {
+        self.categories.get(point.x as usize)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Line {
     pub(crate) reference: usize,
@@ -62,6 +75,8 @@ struct Sample {
     row: Option<Label>,
     column: Option<Label>,
     series: Vec<Label>,
+    /// Where the horizontal axis has texts; x says nothing then.
+    category: Option<Label>,
     x: f64,
     y: f64,
 }
@@ -89,13 +104,22 @@ pub(crate) fn summarise(
     let rows = levels(samples.iter().map(|sample| &sample.row));
     let columns = levels(samples.iter().map(|sample| &sample.column));
     let series = levels(samples.iter().map(|sample| &sample.series));
-    check_counts(parameters, rows.len(), columns.len(), series.len())?;
-    let points = points(parameters, samples, [&rows, &columns], &series, context)?;
+    let categories = levels(samples.iter().filter_map(|sample| sample.category.as_ref()));
+    check_counts(parameters, [&rows, &columns], series.len(), categories.len())?;
+    let points = points(
+        parameters,
+        samples,
+        [&rows, &columns],
+        &series,
+        &categories,
+        context,
+    )?;
     let (references, lines) = references::lines(parameters, inputs, &roles, [&rows, &columns], context)?;
     Ok(Summary {
         rows,
         columns,
         series,
+        categories,
         points,
         references,
         lines,
@@ -153,7 +177,13 @@ fn collect(
     dropped: &mut Dropped,
     samples: &mut Vec<Sample>,
 ) -> Result<(), Failure> {
-    let x = columns::numbers(input, &parameters.x, true)?;
+    let category = columns::is_text(input, &parameters.x)
+        .then(|| columns::factor(input, &parameters.x))
+        .transpose()?;
+    let x = match category {
+        Some(_) => vec![0.0; input.table.rows()],
+        None => columns::numbers(input, &parameters.x, true)?,
+    };
     let y = columns::numbers(input, &parameters.y, false)?;
     let facet = |name: &Option<String>| name.as_ref().map(|name| columns::factor(input, name)).transpose();
     let (row, column) = (facet(&parameters.rows)?, facet(&parameters.columns)?);
@@ -185,6 +215,7 @@ fn collect(
             .iter()
             .filter_map(|(name, factor)| label(name, factor))
             .collect();
+        let category = category.as_ref().and_then(|factor| label(&parameters.x, factor));
         for (name, value) in [(&parameters.x, x[index]), (&parameters.y, y[index])] {
             if !value.is_finite() {
                 missing.get_or_insert_with(|| name.clone());
@@ -197,6 +228,7 @@ fn collect(
                 row,
                 column,
                 series,
+                category,
                 x: x[index] + 0.0,
                 y: y[index] + 0.0,
             }),
@@ -227,13 +259,13 @@ fn levels<'a, T: Ord + Clone + 'a>(values: impl Iterator<Item = &'a T>) -> Vec<T
 
 fn check_counts(
     parameters: &PlotParameters,
-    rows: usize,
-    columns: usize,
+    [rows, columns]: [&[Option<Label>]; 2],
     series: usize,
+    categories: usize,
 ) -> Result<(), Failure> {
     let facets = [
-        ("rows", &parameters.rows, rows),
-        ("columns", &parameters.columns, columns),
+        ("rows", &parameters.rows, rows.len()),
+        ("columns", &parameters.columns, columns.len()),
     ];
     for (parameter, name, count) in facets {
         if let Some(name) = name
@@ -244,6 +276,13 @@ fn check_counts(
             ))
             .help("select values by `where`, or draw several figures by `over`"));
         }
+    }
+    if categories > MOST_CATEGORIES {
+        return Err(Failure::stage(format!(
+            "`{}` has {categories} values, too many to stand beside each other: at most {MOST_CATEGORIES} do",
+            parameters.x
+        ))
+        .help("select values by `where`, or draw several figures by `over`"));
     }
     if series > Figure::STYLES {
         let names = list(parameters.series.iter());
@@ -261,6 +300,7 @@ fn points(
     samples: Vec<Sample>,
     [rows, columns]: [&[Option<Label>]; 2],
     series: &[Vec<Label>],
+    categories: &[Label],
     context: &Context<'_>,
 ) -> Result<Vec<Point>, Failure> {
     // Every value is among its levels by construction.
@@ -272,7 +312,11 @@ fn points(
                 columns.partition_point(|level| *level < sample.column),
                 series.partition_point(|level| *level < sample.series),
             ];
-            (key, sample.x, sample.y)
+            let x = match &sample.category {
+                Some(category) => categories.partition_point(|level| level < category) as f64,
+                None => sample.x,
+            };
+            (key, x, sample.y)
         })
         .collect();
     keyed.sort_by(|left, right| left.0.cmp(&right.0).then(left.1.total_cmp(&right.1)));
@@ -288,10 +332,15 @@ fn points(
         let y = sorted.statistic(parameters.statistic);
         // A stream per point, named by what it shows: what else is drawn does not change it.
         let stream = || {
-            root.child(
-                &format!("{:?} {:?} {:?}", rows[row], columns[column], series[one]),
-                x.to_bits(),
-            )
+            let mut shown = format!("{:?} {:?} {:?}", rows[row], columns[column], series[one]);
+            match categories.get(x as usize) {
+                Some(category) => {
+                    // Writing to a string cannot fail.
+                    let _ = write!(shown, " {category:?}");
+                    root.child(&shown, 0)
+                }
+                None => root.child(&shown, x.to_bits()),
+            }
         };
         let band = sorted.band(
             parameters.band,

@@ -161,7 +161,12 @@ impl<'a> Writer<'a> {
         for line in &content.lines {
             self.reference(line.reference, [left, panel.y(line.y)], width);
         }
-        for curve in content.curves.iter().filter(|curve| curve.points.len() > 1) {
+        let joined = self.figure.categories.is_empty();
+        for curve in content
+            .curves
+            .iter()
+            .filter(|curve| joined && curve.points.len() > 1)
+        {
             let points = curve.points.iter();
             let outline = Path::through(points.map(|point| [panel.x(point.x), panel.y(point.y)]));
             self.stroke(self.style(curve), &outline);
@@ -181,7 +186,13 @@ impl<'a> Writer<'a> {
     fn grid(&mut self, panel: &PanelLayout) {
         let [left, top, width, height] = panel.area;
         let mut grid = Path::default();
-        for tick in panel.x_ticks.iter().filter(|tick| !tick.label.is_empty()) {
+        // Categories have no place that is worth a line.
+        let numbered = self.figure.categories.is_empty();
+        let x_ticks = panel
+            .x_ticks
+            .iter()
+            .filter(|tick| numbered && !tick.label.is_empty());
+        for tick in x_ticks {
             grid.move_to([panel.x(tick.value), top]);
             grid.along_to(top + height);
         }
@@ -226,9 +237,10 @@ impl<'a> Writer<'a> {
     /// The band, in as many pieces as there are runs of points that have one.
     fn band(&mut self, panel: &PanelLayout, curve: &Curve) {
         let colour = self.style(curve).colour;
+        let joined = self.figure.categories.is_empty();
         for run in curve
             .points
-            .chunk_by(|left, right| left.band.is_some() == right.band.is_some())
+            .chunk_by(|left, right| joined && left.band.is_some() == right.band.is_some())
         {
             let place = |point: &Point, end: usize| Some([panel.x(point.x), panel.y(point.band?[end])]);
             let lower: Vec<[f64; 2]> = run.iter().filter_map(|point| place(point, 0)).collect();
@@ -281,7 +293,7 @@ impl<'a> Writer<'a> {
         let style = self.style(curve);
         let inside = |share: f64| (-1e-9..=1.0 + 1e-9).contains(&share);
         // Sparse markers of different curves stand at different places.
-        let every = if curve.points.len() > MOST_MARKERS {
+        let every = if self.figure.categories.is_empty() && curve.points.len() > MOST_MARKERS {
             curve.points.len().div_ceil(8)
         } else {
             1
@@ -311,7 +323,9 @@ impl<'a> Writer<'a> {
             Key::Reference(reference) => self.reference(reference, entry.at, SAMPLE),
             Key::Series(series) => {
                 let style = style::series(self.figure.series[series].style);
-                self.stroke(style, &Path::through([entry.at, [x + SAMPLE, y]].into_iter()));
+                if self.figure.categories.is_empty() {
+                    self.stroke(style, &Path::through([entry.at, [x + SAMPLE, y]].into_iter()));
+                }
                 let mut marker = Path::default();
                 marker.marker(style.marker, [x + SAMPLE / 2.0, y], MARKER_RADIUS);
                 self.marks(style, &marker);

@@ -192,6 +192,84 @@ fn labels_become_columns_and_rows_that_agree_make_a_point() {
     );
 }
 
+/// Seconds of one training of a robot; none where it did not get there.
+fn seconds(env: &str, method: &str, seconds: Option<f64>) -> Input {
+    let table = TableBuilder::new()
+        .optional_f64("seconds", vec![seconds])
+        .unit("s")
+        .build()
+        .unwrap();
+    input(
+        "time",
+        labels([("env", text(env)), ("method", text(method))]),
+        table,
+    )
+}
+
+#[test]
+fn texts_stand_beside_each_other_as_categories() {
+    let inputs = [
+        seconds("walker2d", "bc", Some(1.0)),
+        seconds("walker2d", "bc", Some(3.0)),
+        seconds("ant", "bc", Some(5.0)),
+        seconds("ant", "rbc", Some(4.0)),
+        seconds("ant", "rbc", Some(8.0)),
+        seconds("ant", "rbc", None),
+    ];
+    let given = json!({"x": "env", "y": "seconds", "series": "method", "order": ["walker2d", "ant"],
+        "labels": {"walker2d": "Walker2D"}});
+    let (outputs, warnings) = run(&given, &inputs);
+    assert_eq!(
+        warnings,
+        ["1 row of `time` is not drawn: no finite value in `seconds`"]
+    );
+    let outputs = outputs.unwrap();
+    let place = |series: &str, y: f64, band: Option<[f64; 2]>, count: u64| {
+        let mut point = point(series, 0.0, y, band, count);
+        point.1 = None;
+        point
+    };
+    let (a, b) = (half(8.0, 2.0), half(2.0, 2.0));
+    // Sorted by name, whatever the order in the figure.
+    assert_eq!(
+        drawn(&outputs),
+        [
+            place("bc", 5.0, None, 1),
+            place("bc", 2.0, Some([2.0 - b, 2.0 + b]), 2),
+            place("rbc", 6.0, Some([6.0 - a, 6.0 + a]), 2),
+        ]
+    );
+    let categories = outputs
+        .get_table("data")
+        .unwrap()
+        .column_utf8("category")
+        .unwrap();
+    assert_eq!(categories, ["ant", "walker2d", "ant"]);
+    let svg = String::from_utf8(outputs.get_file("svg").unwrap().to_vec()).unwrap();
+    for name in ["Walker2D", "ant"] {
+        assert!(svg.contains(&format!("aria-label=\"{name}\"")), "{name}");
+    }
+    let many: Vec<Input> = (0..65)
+        .map(|index| seconds(&format!("robot {index}"), "bc", Some(1.0)))
+        .collect();
+    assert_eq!(
+        failure(&given, &many).0,
+        "`env` has 65 values, too many to stand beside each other: at most 64 do"
+    );
+}
+
+/// What else is drawn does not move an interval, although it moves a category's place.
+#[test]
+fn the_interval_of_a_category_is_its_own() {
+    let given = json!({"x": "env", "y": "seconds", "band": "ci", "seed": 3});
+    let ant: Vec<Input> = (0..9)
+        .map(|index| seconds("walker2d", "bc", Some(f64::from(index * index))))
+        .collect();
+    let mut both = ant.clone();
+    both.insert(0, seconds("ant", "bc", Some(1.0)));
+    assert_eq!(data(&given, &ant)[0], data(&given, &both)[1]);
+}
+
 #[test]
 fn references_are_named_selected_and_constant() {
     let given = json!({
@@ -392,7 +470,7 @@ fn what_is_missing_is_named_with_the_nearest_thing() {
             "did you mean `epsilon`?",
         ),
         (
-            given("x", json!("method")),
+            given("y", json!("method")),
             "column `method` must hold numbers; it is text",
             "",
         ),

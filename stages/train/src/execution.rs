@@ -22,6 +22,7 @@ use crate::methods::method;
 use crate::run::{Company, Plan, failure, left_by_earlier_attempt, run};
 use crate::state::State;
 use crate::validation::Validation;
+use crate::warm_up::warm_up;
 
 /// Learns a policy from demonstrations.
 pub struct TrainExecution;
@@ -220,6 +221,9 @@ fn train_together(
         keep_every: u64::from(parameters.checkpoint_every),
         pace,
     };
+    if parameters.measure_time {
+        warm_up(parameters, &setting, &plan)?;
+    }
     let validation = validation
         .as_ref()
         .map(|data| Validation::new(method.policies(), method.committee(), data))

@@ -3,7 +3,7 @@
 //! * `execution`: from tables to tables.
 //! * `data`: demonstrations as tensors; the standardisation of observations.
 //! * `run`: the loop over epochs, whatever the method; `state` is all that it has learnt and noted, `checkpoint` that as bytes;
-//!   `validation` measures.
+//!   `validation` measures; `warm_up` is what comes before time is measured.
 //! * `method`: what a method is; `methods`: the methods, a module each, and which one is asked for.
 //! * `cloning`: learning from minibatches by a rule: all methods but `rbc`, `co-teaching` and `filter` are rules.
 //! * `learner`: networks that learn; `student`: those with buffers for minibatches; `order`: which samples make which minibatch.
@@ -39,5 +39,6 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 mod validation;
+mod warm_up;
 
 pub use execution::TrainExecution;

@@ -63,6 +63,14 @@ pub(crate) struct Trace {
     pub(crate) median: Option<Tensor>,
 }
 
+impl Trace {
+    /// Waits until the device has taken the step.
+    pub(crate) fn wait(&self) -> Result<(), NnError> {
+        Vec::<f64>::try_from(self.norm.f_to_kind(tch::Kind::Double)?)?;
+        Ok(())
+    }
+}
+
 /// What a method notes at the end of an epoch: `[K]` each, empty where it has none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Notes {

@@ -91,10 +91,13 @@ pub(crate) fn run(
         count => state.journal.seconds[count - members..].to_vec(),
     };
     let elapsed = |company: &Company<'_>| company.surroundings().elapsed();
-    let began = elapsed(company);
-    let mut saved = began;
+    let mut trained = Duration::ZERO;
+    let mut saved = elapsed(company);
     while state.epochs < plan.epochs {
+        let began = elapsed(company);
         let rate = train_epoch(method, plan, state, company)?;
+        // The epoch's losses have been read: an accelerator has nothing left to do.
+        trained += elapsed(company).saturating_sub(began);
         if company.learning().next().is_none() {
             return Ok(None);
         }
@@ -105,7 +108,7 @@ pub(crate) fn run(
         }
         state.epochs += 1;
         state.journal.rate.push(rate);
-        let seconds = elapsed(company).saturating_sub(began).as_secs_f64();
+        let seconds = trained.as_secs_f64();
         state
             .journal
             .seconds

@@ -29,7 +29,8 @@ pub(crate) struct Journal {
     pub(crate) effective: Vec<Option<f64>>,
     /// Share of the initial learning rates at the last step, `[E]`.
     pub(crate) rate: Vec<f64>,
-    /// Wall-clock seconds since the start, `[E · K]`; those between an interruption and the attempt after it are left out.
+    /// Wall-clock seconds of training, `[E · K]`: without validation and checkpoints, and without those epochs that were lost
+    /// to an interruption.
     pub(crate) seconds: Vec<f64>,
 }
 

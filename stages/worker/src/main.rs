@@ -9,7 +9,7 @@ use provenir_build_id::BUILD;
 use provenir_execution::{AnyExecution, erase, serve};
 
 fn main() -> ExitCode {
-    let executions: [Box<dyn AnyExecution>; 9] = [
+    let executions: [Box<dyn AnyExecution>; 10] = [
         erase(provenir_expert::ExpertExecution),
         erase(provenir_collect::CollectExecution),
         erase(provenir_corrupt::CorruptExecution),
@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         erase(provenir_train::TrainExecution),
         erase(provenir_diagnose::DiagnoseExecution),
         erase(provenir_evaluate::EvaluateExecution),
+        erase(provenir_time_to_target::TimeToTargetExecution),
         erase(provenir_plot::PlotExecution),
         erase(provenir_render::RenderExecution),
     ];

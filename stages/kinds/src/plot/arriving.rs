@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use provenir_api::port::TableSchema;
+use provenir_api::port::{ColumnType, TableSchema};
 use provenir_api::schema::{join, list, nearest};
 use provenir_api::{Label, Problem};
 
@@ -86,7 +86,11 @@ fn labels(parameters: &PlotParameters, tables: &[&TableSchema]) -> Vec<Problem> 
     let mut known = BTreeSet::new();
     let facets = [&parameters.columns, &parameters.rows];
     let facets = facets.into_iter().flatten().map(String::as_str);
-    for column in parameters.series.iter().chain(facets).chain([SOURCE]) {
+    let mut columns = tables.iter().filter_map(|table| table.column(&parameters.x));
+    let categories = columns.any(|column| column.kind == ColumnType::Utf8);
+    let categories = categories.then_some(parameters.x.as_str());
+    let named = parameters.series.iter().chain(facets).chain(categories);
+    for column in named.chain([SOURCE]) {
         let Some(values) = values(column, tables) else {
             return Vec::new();
         };

@@ -102,6 +102,12 @@ pub struct TrainParameters {
     /// A checkpoint is kept every so many epochs, and after the last; 0 keeps the last alone.
     #[serde(default)]
     pub checkpoint_every: u32,
+    /// Whether `timing` is to be a measurement: the policy is then trained by itself, while nothing else of the run is
+    /// executed, and after a few steps of which nothing is kept, so that what a process has to load does not count. What is
+    /// learnt is the same. It is part of the key, so that no measurement is taken from a training that had company; to
+    /// measure again, train with another `seed`.
+    #[serde(default)]
+    pub measure_time: bool,
     /// Where to compute. `auto` takes a GPU where there is one and says what it took.
     #[serde(default)]
     pub device: Device,
@@ -321,7 +327,10 @@ impl Kind for Train {
             },
             OutputPort {
                 name: "timing",
-                doc: "Wall-clock seconds at the end of each epoch; of the whole group, where cells are trained together.",
+                doc: "Wall-clock seconds of training up to the end of each epoch: of the gradient steps and what a method does \
+                      between them, without starting up, validation, checkpoints, and whatever was done after an \
+                      interruption's last checkpoint. Others that run at the same time make it longer, and of cells that \
+                      are trained together each has the seconds of all: `measure_time` keeps both away.",
                 content: Content::Table(TableSchema::new(vec![
                     Column::new("epoch", ColumnType::UInt32),
                     Column::new("seconds", ColumnType::Float64).unit("s"),
@@ -382,6 +391,10 @@ impl Kind for Train {
         }
     }
 
+    fn exclusive(parameters: &TrainParameters) -> bool {
+        parameters.measure_time
+    }
+
     fn group(parameters: &TrainParameters) -> Option<Group> {
         /// Where hidden layers are no wider than this, what an operation of LibTorch costs beside what it computes is worth
         /// sharing on a processor: policies of 3×64 learn 1.6 times faster in company, of 3×128 1.25 times
@@ -392,6 +405,9 @@ impl Kind for Train {
         /// What an accelerator has memory for with networks of usual size; where it has not, the worker divides the group.
         const MOST_ACCELERATED: u32 = 256;
 
+        if parameters.measure_time {
+            return None;
+        }
         let is_narrow = parameters.hidden.iter().all(|width| *width <= NARROW);
         // Median of means passes whole chunks through its networks: there is little left to share.
         let most = if is_narrow && !parameters.uses_rbc() {

@@ -44,6 +44,7 @@ pub(crate) fn figures() -> Vec<(&'static str, Figure)> {
         ),
         ("empty-panel", empty_panel()),
         ("extreme", extreme()),
+        ("categories", categories()),
     ]
 }
 
@@ -81,6 +82,7 @@ fn base() -> Figure {
         title: String::new(),
         description: "Curves.".to_owned(),
         x: axis("x"),
+        categories: Vec::new(),
         y: axis("y"),
         share_y: Share::All,
         columns: texts([""]),
@@ -113,6 +115,38 @@ fn curve(series: usize, points: impl IntoIterator<Item = (f64, f64, f64)>) -> Cu
 fn wave(at: f64) -> f64 {
     let at = at - libm::floor(at);
     4.0 * (at - 0.5).abs() - 1.0
+}
+
+/// Two series side by side in each of four categories, of which one has a name that takes several lines and one is not in
+/// the second panel.
+fn categories() -> Figure {
+    let panel = |scale: f64, all: &[usize]| Panel {
+        curves: (0..2)
+            .map(|series| {
+                let points = all.iter().map(|place| {
+                    let (at, aside) = (*place as f64, 0.3 * series as f64 - 0.15);
+                    let high = scale * (40.0 + 25.0 * at) * (1.0 + 2.0 * series as f64);
+                    (at + aside, high, high * 0.2)
+                });
+                curve(series, points)
+            })
+            .collect(),
+        lines: vec![Line {
+            reference: 0,
+            y: 60.0,
+        }],
+    };
+    Figure {
+        title: "Seconds of training to 95 % of the expert".to_owned(),
+        x: axis("robot"),
+        categories: texts(["Hopper", "Walker2D", "Half cheetah with a long name", "Ant"]),
+        y: log_axis("seconds"),
+        columns: texts(["laptop", "server"]),
+        panels: vec![panel(1.0, &[0, 1, 2, 3]), panel(0.25, &[0, 2, 3])],
+        series: series(["Oracle BC", "RBC"]),
+        references: texts(["a minute"]),
+        ..base()
+    }
 }
 
 fn quickstart() -> Figure {

@@ -5,6 +5,7 @@ mod continuation;
 mod golden;
 mod group;
 mod learning;
+mod measuring;
 mod refusals;
 mod steps;
 

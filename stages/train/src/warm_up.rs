@@ -1,0 +1,38 @@
+use std::sync::atomic::AtomicBool;
+
+use provenir_api::protocol::{Level, Progress};
+use provenir_execution::{Context, Failure, Reporter};
+use provenir_kinds::train::TrainParameters;
+
+use crate::cloning::Setting;
+use crate::methods::method;
+use crate::run::{Plan, failure};
+
+/// Gradient steps that are taken before time is measured.
+const STEPS: usize = 10;
+
+/// What is said of a method that is thrown away is said of the one that learns, too.
+struct Silent;
+
+impl Reporter for Silent {
+    fn progress(&self, _: Progress) {}
+    fn log(&self, _: Level, _: &str) {}
+}
+
+/// Takes some steps of which nothing is kept: the first ones of a process load what the device computes with, and reserve
+/// memory, which is no training.
+pub(crate) fn warm_up(
+    parameters: &TrainParameters,
+    setting: &Setting<'_>,
+    plan: &Plan,
+) -> Result<(), Failure> {
+    let never = AtomicBool::new(false);
+    let silent = Context::new(&Silent, &never, "");
+    let mut method = method(parameters, setting, &silent)?;
+    method.begin_epoch(0).map_err(failure)?;
+    for step in 0..STEPS.min(plan.steps) {
+        let trace = method.step(step, step as u64, &plan.rates).map_err(failure)?;
+        trace.wait().map_err(failure)?;
+    }
+    Ok(())
+}
