@@ -97,6 +97,8 @@ pub fn differences(old: &Action, new: &Action) -> Vec<Difference> {
             old: old.kind.clone(),
             new: new.kind.clone(),
         });
+        // What else they hold means something else in each.
+        return found;
     }
     for part in keys(&old.revisions, &new.revisions) {
         let (old, new) = (old.revisions.get(part).copied(), new.revisions.get(part).copied());

@@ -18,28 +18,63 @@ pub(super) struct Use<'h> {
 /// The records of a store, with what is looked up in them.
 pub(super) struct Past {
     pub(super) history: History,
-    /// The latest execution that gave an artifact of these values: positions of run and execution.
-    by_content: BTreeMap<Digest, (usize, usize)>,
+    /// Executions that gave an artifact of these values: positions of run and execution.
+    by_content: BTreeMap<Digest, Vec<(usize, usize)>>,
 }
+
+/// An execution, in its run.
+type Made<'h> = (&'h PastRun, &'h Executed);
 
 impl Past {
     pub(super) fn new(history: History) -> Self {
-        let mut by_content = BTreeMap::new();
-        for (position, run) in history.runs.iter().enumerate() {
-            for (index, executed) in run.executed.iter().enumerate().rev() {
-                for artifact in &executed.outputs {
-                    by_content.entry(artifact.content).or_insert((position, index));
+        /// So many makers of the same values are known.
+        const MOST: usize = 8;
+        let mut by_content: BTreeMap<Digest, Vec<(usize, usize)>> = BTreeMap::new();
+        // Those that only passed the values on (a corruption of nothing, say) come after those that made them.
+        for passed_on in [false, true] {
+            for (position, run) in history.runs.iter().enumerate() {
+                for (index, executed) in run.executed.iter().enumerate().rev() {
+                    for artifact in &executed.outputs {
+                        let makers = by_content.entry(artifact.content).or_default();
+                        if makers.len() < MOST && takes(executed, &artifact.content) == passed_on {
+                            makers.push((position, index));
+                        }
+                    }
                 }
             }
         }
         Self { history, by_content }
     }
 
-    /// The latest execution that gave an artifact of these values.
-    pub(super) fn maker(&self, content: &Digest) -> Option<(&PastRun, &Executed)> {
-        let (run, index) = self.by_content.get(content)?;
-        let run = &self.history.runs[*run];
-        Some((run, &run.executed[*index]))
+    /// The executions that gave artifacts of these values, as far as they are known: such as are most alike, and among these
+    /// the latest.
+    pub(super) fn makers(&self, old: &Digest, new: &Digest) -> (Option<Made<'_>>, Option<Made<'_>>) {
+        let (before, now) = (self.all_makers(old), self.all_makers(new));
+        let likeness = |before: &Executed, now: &Executed| {
+            let kind = |executed: &Executed| executed.action.as_ref().map(|action| action.kind.clone());
+            (kind(before) == kind(now), stage(&before.cell) == stage(&now.cell))
+        };
+        let pairs = before
+            .iter()
+            .flat_map(|before| now.iter().map(move |now| (*before, *now)));
+        // Of equals, `max_by_key` takes the last.
+        let alike = pairs
+            .rev()
+            .max_by_key(|((_, before), (_, now))| likeness(before, now));
+        match alike {
+            Some((before, now)) => (Some(before), Some(now)),
+            None => (before.first().copied(), now.first().copied()),
+        }
+    }
+
+    fn all_makers(&self, content: &Digest) -> Vec<Made<'_>> {
+        let places = self.by_content.get(content).into_iter().flatten();
+        places
+            .map(|(run, index)| {
+                let run = &self.history.runs[*run];
+                (run, &run.executed[*index])
+            })
+            .collect()
     }
 
     /// What a cell of a manifest was in its runs, executed or reused, the latest first; only in runs before `before`, where
@@ -72,8 +107,40 @@ impl Past {
         }
     }
 
+    /// What a new cell of a manifest is compared with: the cell of its stage that differs in the fewest fields, in the manifest's
+    /// latest run that has such, or else the nearest action of its kind.
+    pub(super) fn nearest<'h>(
+        &'h self,
+        store: &Store,
+        manifest: &Utf8Path,
+        cell: &str,
+        action: &Action,
+    ) -> Result<Option<(Use<'h>, Action)>, StoreError> {
+        /// So many cells of a stage are looked at.
+        const MOST: usize = 1000;
+        let mut nearest: Option<(usize, Use<'h>, Action)> = None;
+        for run in &self.history.runs {
+            if run.manifest() != Some(manifest) || nearest.is_some() {
+                continue;
+            }
+            let beside = run.cells().filter(|(name, _)| stage(name) == stage(cell));
+            for (cell, key) in beside.take(MOST) {
+                let found = self.action(store, &key)?;
+                let Some(found) = found.filter(|found| found.kind == action.kind) else {
+                    continue;
+                };
+                let count = differences(&found, action).len();
+                if nearest.as_ref().is_none_or(|(least, ..)| count < *least) {
+                    nearest = Some((count, Use { run, cell, key }, found));
+                }
+            }
+        }
+        let beside = nearest.map(|(_, found_use, found)| (found_use, found));
+        Ok(beside.or_else(|| self.nearest_of_kind(action)))
+    }
+
     /// Of the actions of the same kind, the one that differs in the fewest fields.
-    pub(super) fn nearest<'h>(&'h self, action: &Action) -> Option<(Use<'h>, Action)> {
+    fn nearest_of_kind<'h>(&'h self, action: &Action) -> Option<(Use<'h>, Action)> {
         /// So many are looked at, the latest first.
         const MOST: usize = 5000;
         let executed = self
@@ -98,6 +165,17 @@ impl Past {
             .min_by_key(|(_, found)| differences(found, action).len())
             .map(|(found_use, found)| (found_use, found.clone()))
     }
+}
+
+/// Whether an execution took values like these, too.
+fn takes(executed: &Executed, content: &Digest) -> bool {
+    let inputs = executed.action.iter().flat_map(|action| &action.inputs);
+    inputs.into_iter().any(|input| input.content == *content)
+}
+
+/// The stage of a cell.
+fn stage(cell: &str) -> &str {
+    cell.split('[').next().unwrap_or(cell)
 }
 
 /// The fields of an action's key as its result has them; `None` where that is gone or cannot be understood.

@@ -153,7 +153,8 @@ impl<'a> Explainer<'a> {
                 },
             });
         }
-        Ok(match past.nearest(new) {
+        let nearest = past.nearest(self.store, &self.plan.manifest, &name, new)?;
+        Ok(match nearest {
             None => Why::bare(name, Some(key), Reason::NeverRun),
             Some((found, old)) => Why {
                 since: Some(Moment::of(found)),
@@ -297,7 +298,7 @@ impl<'a> Explainer<'a> {
         seen: &mut BTreeSet<(Digest, Digest)>,
     ) -> Result<Upstream, StoreError> {
         let past = self.past()?;
-        let (before, now) = (past.maker(&old), past.maker(&new));
+        let (before, now) = past.makers(&old, &new);
         let mut upstream = Upstream {
             // Cells that are one action now may have been several before: their names tell them apart.
             cell: before.or(now).map(|(_, executed)| executed.cell.clone()),

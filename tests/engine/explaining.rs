@@ -309,12 +309,62 @@ fn what_is_collected_no_more_is_named_against_the_latest_run() {
     insta::assert_snapshot!(said(&context, &["why", "total", "--axis", "a=1,3,4"]), @r"
     total
       whether it has to run is known only when these have run:
-        first[a=4]: has to run, because no run had it yet; against `first[a=1]` of run [RUN 1], the nearest of its kind, this differs:
+        first[a=4]: has to run, because no run had it yet; against `first[a=1]` of run [RUN 3], the nearest of its kind, this differs:
           value 1.0 → 4.0
     ");
     insta::assert_snapshot!(said(&context, &["why", "total", "--axis", "a=1,3"]), @r"
     total
       has to run, because this changed since run [RUN 3]:
         input many no longer collects a=2
+    ");
+}
+
+/// With 0, `passed` gives what `base` gave.
+const PASSED_ON: &str = r#"
+format = 1
+
+[pipeline]
+name = "passed-on"
+
+[axes]
+more = [0, 1]
+
+[stages.base]
+kind = "noop"
+params = { value = 5 }
+
+[stages.passed]
+kind = "noop"
+inputs = { one = "base" }
+params = { value = "${more}" }
+
+[stages.last]
+kind = "noop"
+inputs = { one = "passed" }
+"#;
+
+#[test]
+fn a_stage_that_passes_values_on_is_not_taken_for_the_one_that_made_them() {
+    let context = Context::new(PASSED_ON);
+    context.executed(&[]);
+    context.executed(&["--only", "passed", "--axis", "more=0,1,2"]);
+    insta::assert_snapshot!(said(&context, &["why", "last[more=2]", "--axis", "more=0,1,2"]), @r"
+    last[more=2]
+      has to run, because no run had it yet; against `last[more=0]` of run [RUN 1], the nearest of its kind, this differs:
+        input one changed
+          from passed[more=0], because this changed:
+            value 0.0, the default → 2.0
+      root cause:
+        value 0.0, the default → 2.0, in passed[more=0]
+    ");
+    context.executed(&["--only", "base", "--set", "stages.base.params.value=6"]);
+    insta::assert_snapshot!(said(&context, &["why", "passed[more=0]", "--set", "stages.base.params.value=6"]), @r"
+    passed[more=0]
+      has to run, because this changed since run [RUN 2]:
+        input one changed
+          from base, because this changed:
+            value 5.0 → 6.0
+      root cause:
+        value 5.0 → 6.0, in base
     ");
 }
