@@ -8,6 +8,7 @@ pub mod exec;
 pub mod lineage;
 pub mod manifest;
 pub mod plan;
+pub mod provenance;
 pub mod record;
 pub mod registry;
 pub mod retention;

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use jiff::Timestamp;
 use provenir_api::Digest;
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -222,6 +223,27 @@ impl StoredRun {
             Ok(())
         })?;
         Ok(executions)
+    }
+
+    /// When cells failed, by name; of several attempts, the last.
+    pub fn failed_at(&self) -> Result<BTreeMap<String, Timestamp>, StoreError> {
+        #[derive(Deserialize)]
+        struct Line {
+            time: Timestamp,
+            event: String,
+            #[serde(default)]
+            cell: String,
+        }
+        let mut times = BTreeMap::new();
+        each_line(&self.folder.join("events.jsonl"), |line| {
+            if let Ok(Line { time, event, cell }) = serde_json::from_slice(line)
+                && event == "cell-failed"
+            {
+                times.insert(cell, time);
+            }
+            Ok(())
+        })?;
+        Ok(times)
     }
 
     /// What became of its cells so far. A line that is not complete, because the run was killed or is writing it, ends

@@ -16,6 +16,7 @@
 //! * `attempts`: time limits, retries, strict platforms.
 //! * `keeping`: what is damaged is found; what nothing needs goes, and nothing else.
 //! * `policies`: policies of any file, shown and exported.
+//! * `exporting`: where results come from, in the formats of the standards; `exported` holds them against the store.
 //! * `render`: animations by one command.
 
 #![expect(
@@ -30,6 +31,8 @@ mod commands;
 mod context;
 mod determinism;
 mod explaining;
+mod exported;
+mod exporting;
 mod failures;
 mod faults;
 mod groups;

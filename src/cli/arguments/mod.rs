@@ -49,7 +49,7 @@ pub(super) enum Command {
     Show(ShowArguments),
     /// Draw an episode of a policy as an animation: GIF, animated PNG or animated SVG.
     Render(RenderArguments),
-    /// Write a policy in the format of other programs.
+    /// Write a policy, or where results come from, in the formats of other programs.
     Export(ExportArguments),
     /// Print where an artifact is.
     Path(ReferenceArguments),
@@ -85,7 +85,7 @@ pub(super) enum Command {
 }
 
 /// Which manifest, and what is changed in it.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct ManifestArguments {
     /// The manifest.
     #[arg(default_value = "pipeline.toml", value_parser = path())]
@@ -116,7 +116,7 @@ pub(super) struct OverrideArguments {
     pub(super) strict_platform: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct StoreArguments {
     /// The store [default: `PROVENIR_CACHE`, or the nearest `cache` folder of Provenir above the manifest, or `cache` beside it]
     #[arg(long, value_name = "FOLDER", value_parser = path())]
@@ -221,21 +221,44 @@ pub(super) struct RenderArguments {
 
 #[derive(Debug, Args)]
 pub(super) struct ExportArguments {
+    /// A run (the beginning of its name, its last four characters, a tag, or `last`), a published figure, a manifest, whose
+    /// last run is meant, or a cell such as 'reward[epsilon=0.1]' or the beginning of its action key, with all that they were
+    /// made from [default: the last run of the manifest]. With --format safetensors a policy: an output of a cell, the beginning
+    /// of a digest, or a file.
+    #[arg(value_name = "RUN|FIGURE|CELL", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) what: Option<String>,
     #[command(flatten)]
-    pub(super) reference: ReferenceArguments,
-    /// The format: safetensors is what PyTorch and JAX read, and what `collect` takes as an expert.
+    pub(super) manifest: ManifestArguments,
+    /// The format.
     #[arg(long, value_enum)]
     pub(super) format: ExportFormat,
-    /// The file to write [default: in the working folder, named after the file or by the content].
-    #[arg(long, short, value_name = "FILE")]
+    /// The file to write, `-` for standard output; the folder, of ro-crate [default: in the working folder, named after what
+    /// is exported].
+    #[arg(long, short, value_name = "FILE|FOLDER", value_parser = path())]
     pub(super) out: Option<Utf8PathBuf>,
+    /// Of ro-crate: describe the artifacts, digests and all, and do not copy them.
+    #[arg(long)]
+    pub(super) without_data: bool,
+    /// Of ro-crate: the licence under which others may use it [default: none is stated].
+    #[arg(long, value_name = "URL", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) license: Option<String>,
     #[command(flatten)]
     pub(super) agent: AgentArguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum ExportFormat {
+    /// A policy as PyTorch and JAX read it, and `collect` takes it as an expert.
     Safetensors,
+    /// For papers and archives: a folder with the manifest, the artifacts, and what was made from what (Provenance Run Crate
+    /// 0.5).
+    RoCrate,
+    /// For lineage tools: events, a line each (OpenLineage 2-0-2).
+    Openlineage,
+    /// For interchange: a graph of entities, activities and agents (W3C PROV-JSON).
+    Prov,
+    /// For supply chains: a statement, not signed (in-toto Statement v1 with SLSA Provenance v1).
+    InToto,
 }
 
 /// What a Stable-Baselines3 archive does not tell of its agent.

@@ -198,7 +198,7 @@ impl Loaded {
 }
 
 impl AgentArguments {
-    fn is_given(&self) -> bool {
+    pub(in crate::cli) fn is_given(&self) -> bool {
         self.env.is_some()
             || self.normalization.is_some()
             || self.activation.is_some()

@@ -1,0 +1,401 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use provenir_api::Digest;
+
+use super::identity::plain;
+use super::model::{Artifact, Cell, Execution, File, Input, Output, Provenance, Run, Source};
+use super::order::ordered;
+use super::recorded::{after, described, stage};
+use crate::lineage::{Graph, Node};
+use crate::record::{Executed, PastRun, RunId};
+use crate::store::{ActionKey, StoreError};
+
+/// What is exported.
+#[derive(Clone, Debug)]
+pub enum Selection {
+    /// All that a run has results of, and what failed in it.
+    Run(RunId),
+    /// Results, with all that they were made from.
+    Actions {
+        /// The actions: at least one.
+        keys: BTreeSet<ActionKey>,
+        /// The one output that is meant, by its bytes: a figure's, for one.
+        object: Option<Digest>,
+        /// What that is, for people.
+        title: String,
+    },
+}
+
+/// Why there is nothing to export.
+#[derive(Debug, thiserror::Error)]
+pub enum GatherError {
+    /// The store failed.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// Nobody wrote down how it came to be.
+    #[error("no recorded run had a result of {0}")]
+    Unrecorded(String),
+    /// A run that was killed before it had written down what it was, or that was removed.
+    #[error("the record of run {0} does not say what was run")]
+    Headless(RunId),
+    /// A run of which nothing came.
+    #[error("run {0} has no results, and no cell of it failed")]
+    Empty(RunId),
+    /// A manifest that cannot be written as TOML.
+    #[error("the manifest in the record of run {run} cannot be written as TOML: {reason}")]
+    Manifest {
+        /// The run.
+        run: RunId,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Provenance {
+    /// Gathers what is known. Files are not read yet: [`Provenance::read_files`] does that.
+    pub fn gather(graph: &Graph, selection: &Selection) -> Result<Self, GatherError> {
+        let history = graph.history();
+        let main = match selection {
+            Selection::Run(id) => history
+                .runs
+                .iter()
+                .find(|run| run.stored.id == *id)
+                .ok_or_else(|| GatherError::Headless(id.clone()))?,
+            Selection::Actions { keys, title, .. } => keys
+                .iter()
+                .filter_map(|key| run_of(graph, key))
+                .max_by(|left, right| left.stored.id.cmp(&right.stored.id))
+                .ok_or_else(|| GatherError::Unrecorded(title.clone()))?,
+        };
+        let mut in_main: BTreeMap<ActionKey, BTreeSet<String>> = BTreeMap::new();
+        for (cell, key) in main.cells() {
+            in_main.entry(key).or_default().insert(cell.to_owned());
+        }
+        let roots: BTreeSet<ActionKey> = match selection {
+            Selection::Run(_) => in_main.keys().copied().collect(),
+            Selection::Actions { keys, .. } => keys.clone(),
+        };
+        let nodes = closure(graph, &roots);
+        let names: BTreeMap<ActionKey, String> = nodes
+            .iter()
+            .map(|(key, node)| {
+                let own = in_main.get(key).and_then(BTreeSet::first).cloned();
+                (*key, own.unwrap_or_else(|| node.name()))
+            })
+            .collect();
+        let unknown = roots.iter().filter(|key| !nodes.contains_key(key));
+        let unknown = unknown.flat_map(|key| in_main.get(key).into_iter().flatten());
+        let mut gathered = Gathering {
+            graph,
+            main,
+            nodes: &nodes,
+            names: &names,
+            in_main: &in_main,
+            runs: Vec::new(),
+            cells: Vec::new(),
+            artifacts: Vec::new(),
+            sources: Vec::new(),
+            by_object: BTreeMap::new(),
+            by_source: BTreeMap::new(),
+            places: BTreeSet::new(),
+        };
+        gathered.add_runs()?;
+        gathered.add_cells();
+        if matches!(selection, Selection::Run(_)) {
+            gathered.add_failures()?;
+        }
+        let Gathering {
+            runs,
+            cells,
+            artifacts,
+            sources,
+            ..
+        } = gathered;
+        let position = runs.iter().position(|run| run.id == main.stored.id);
+        let mut provenance = Self {
+            title: match selection {
+                Selection::Run(id) => format!("run {id}"),
+                Selection::Actions { title, .. } => title.clone(),
+            },
+            main: position.ok_or_else(|| GatherError::Headless(main.stored.id.clone()))?,
+            subjects: Vec::new(),
+            unknown: unknown.cloned().collect(),
+            runs,
+            cells,
+            artifacts,
+            sources,
+        };
+        provenance.subjects = provenance.find_subjects(selection, &roots);
+        match selection {
+            Selection::Run(id) if provenance.cells.is_empty() => Err(GatherError::Empty(id.clone())),
+            _ => Ok(provenance),
+        }
+    }
+
+    /// What the export is about: of a run, what it published, or else all that it gave; the file that was named; the
+    /// outputs of the cells that were.
+    fn find_subjects(&self, selection: &Selection, roots: &BTreeSet<ActionKey>) -> Vec<(usize, usize)> {
+        let outputs = |is_meant: &dyn Fn(&Output) -> bool| -> Vec<(usize, usize)> {
+            let cells = self.cells.iter().enumerate();
+            let cells = cells.filter(|(_, cell)| roots.contains(&cell.key));
+            cells
+                .flat_map(|(index, cell)| {
+                    let outputs = cell.outputs.iter().enumerate();
+                    outputs
+                        .filter(|(_, output)| is_meant(output))
+                        .map(move |(position, _)| (index, position))
+                })
+                .collect()
+        };
+        let wanted = match selection {
+            Selection::Run(_) => outputs(&|output| !output.published.is_empty()),
+            Selection::Actions { object, .. } => outputs(&|output| {
+                object.is_some_and(|object| self.artifacts[output.artifact].file.blake3 == object)
+            }),
+        };
+        if wanted.is_empty() {
+            outputs(&|_| true)
+        } else {
+            wanted
+        }
+    }
+}
+
+/// The run that an action's result is exported with: the one that gave it, or else the latest that had it.
+fn run_of<'a>(graph: &'a Graph, key: &ActionKey) -> Option<&'a PastRun> {
+    let node = graph.node(key)?;
+    let gave = execution(graph, &node, None).map(|(run, _)| run);
+    gave.filter(|run| run.head.is_some())
+        .or_else(|| graph.history().uses(key).find(|run| run.head.is_some()))
+}
+
+/// The execution that gave what the store has of an action: of several that gave the same, that of the preferred run, or
+/// else the earliest. One that gave something else, which was kept beside it, is not meant.
+fn execution<'a>(
+    graph: &'a Graph,
+    node: &Node,
+    preferred: Option<&RunId>,
+) -> Option<(&'a PastRun, &'a Executed)> {
+    let same = || {
+        let executions = graph.history().executions(&node.action);
+        executions.filter(|(_, executed)| executed.outputs == node.outputs)
+    };
+    same()
+        .find(|(run, _)| Some(&run.stored.id) == preferred)
+        .or_else(|| same().last())
+}
+
+/// Actions with all that they were made from.
+fn closure(graph: &Graph, roots: &BTreeSet<ActionKey>) -> BTreeMap<ActionKey, Node> {
+    let mut nodes = BTreeMap::new();
+    let mut open: Vec<ActionKey> = roots.iter().copied().collect();
+    while let Some(key) = open.pop() {
+        if !nodes.contains_key(&key)
+            && let Some(node) = graph.node(&key)
+        {
+            open.extend(node.inputs.iter().filter_map(|link| link.from));
+            nodes.insert(key, node);
+        }
+    }
+    nodes
+}
+
+/// What has been gathered so far.
+pub(super) struct Gathering<'a> {
+    graph: &'a Graph,
+    pub(super) main: &'a PastRun,
+    nodes: &'a BTreeMap<ActionKey, Node>,
+    names: &'a BTreeMap<ActionKey, String>,
+    pub(super) in_main: &'a BTreeMap<ActionKey, BTreeSet<String>>,
+    pub(super) runs: Vec<Run>,
+    pub(super) cells: Vec<Cell>,
+    artifacts: Vec<Artifact>,
+    sources: Vec<Source>,
+    by_object: BTreeMap<Digest, usize>,
+    by_source: BTreeMap<(Digest, Option<Utf8PathBuf>), usize>,
+    /// Places in a crate that are taken.
+    places: BTreeSet<String>,
+}
+
+impl<'a> Gathering<'a> {
+    fn execution(&self, node: &Node) -> Option<(&'a PastRun, &'a Executed)> {
+        execution(self.graph, node, Some(&self.main.stored.id))
+    }
+
+    fn add_runs(&mut self) -> Result<(), GatherError> {
+        let mut runs: BTreeMap<&RunId, &PastRun> = BTreeMap::from([(&self.main.stored.id, self.main)]);
+        for node in self.nodes.values() {
+            if let Some((run, _)) = self.execution(node) {
+                runs.insert(&run.stored.id, run);
+            }
+        }
+        for run in runs.into_values() {
+            let is_main = run.stored.id == self.main.stored.id;
+            if let Some(run) = described(run, is_main)? {
+                self.places.insert(run.file.place.to_string());
+                self.runs.push(run);
+            } else if is_main {
+                return Err(GatherError::Headless(run.stored.id.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    fn add_cells(&mut self) {
+        let takes = self.nodes.iter().map(|(key, node)| {
+            let from = node.inputs.iter().filter_map(|link| link.from);
+            (*key, from.collect::<BTreeSet<ActionKey>>())
+        });
+        let mut placed: BTreeMap<ActionKey, usize> = BTreeMap::new();
+        for key in ordered(self.names, &takes.collect()) {
+            let cell = self.cell(&self.nodes[&key], &placed);
+            placed.insert(key, self.cells.len());
+            self.cells.push(cell);
+        }
+    }
+
+    fn cell(&mut self, node: &Node, placed: &BTreeMap<ActionKey, usize>) -> Cell {
+        let name = self.names[&node.action].clone();
+        let own = self.in_main.get(&node.action);
+        let stage = stage(&name).to_owned();
+        let inputs = node.inputs.iter().map(|link| {
+            let from = link.from.and_then(|key| {
+                let cell = *placed.get(&key)?;
+                let outputs = &self.cells[cell].outputs;
+                let output = outputs.iter().position(|output| output.content == link.content)?;
+                Some((cell, output))
+            });
+            Input {
+                port: link.port.clone(),
+                gathered: link.gathered.clone(),
+                source: link.source.clone(),
+                content: link.content,
+                from,
+            }
+        });
+        let inputs = inputs.collect();
+        let sources = node.sources.iter().map(|(pointer, source)| {
+            let position = self.source(source.content, source.path.clone());
+            (pointer.clone(), position)
+        });
+        let sources = sources.collect();
+        let execution = self.execution(node).map(|(run, executed)| Execution {
+            run: self.runs.iter().position(|known| known.id == run.stored.id),
+            started: executed.started,
+            ended: after(executed.started, executed.seconds),
+            seconds: executed.seconds,
+            platform: executed.platform.clone(),
+        });
+        let mut outputs = Vec::with_capacity(node.outputs.len());
+        for artifact in &node.outputs {
+            let copies = node.published.iter().filter(|copy| copy.port == artifact.port);
+            let mut published: Vec<Utf8PathBuf> = copies.map(|copy| copy.path.clone()).collect();
+            published.sort();
+            outputs.push(Output {
+                port: artifact.port.clone(),
+                content: artifact.content,
+                rows: artifact.rows,
+                volatile: artifact.volatile,
+                artifact: self.artifact(artifact, &stage, &name, &published),
+                published,
+            });
+        }
+        Cell {
+            key: node.action,
+            also: own.map_or_else(Vec::new, |names| names.iter().skip(1).cloned().collect()),
+            in_main: own.is_some(),
+            stage,
+            name,
+            kind: node.kind.clone(),
+            revisions: node.revisions.clone(),
+            parameters: node.parameters.clone(),
+            sources,
+            inputs,
+            outputs,
+            execution,
+            failure: None,
+        }
+    }
+
+    fn artifact(
+        &mut self,
+        artifact: &crate::store::Artifact,
+        stage: &str,
+        cell: &str,
+        published: &[Utf8PathBuf],
+    ) -> usize {
+        if let Some(known) = self.by_object.get(&artifact.object) {
+            return *known;
+        }
+        let manifest = self.main.manifest().and_then(Utf8Path::parent);
+        // Published copies lie below the manifest's folder; those of other manifests may lie anywhere.
+        let copy = published
+            .iter()
+            .find_map(|path| path.strip_prefix(manifest?).ok().map(Utf8Path::to_owned));
+        let (short, hex) = (artifact.object.short(), artifact.object.hex());
+        let place = match &copy {
+            Some(copy) => copy.components().fold("published".to_owned(), |place, part| {
+                format!("{place}/{}", plain(part.as_str()))
+            }),
+            None => format!(
+                "artifacts/{}.{}-{short}.{}",
+                plain(stage),
+                plain(&artifact.port),
+                plain(&artifact.extension)
+            ),
+        };
+        let file = File {
+            blake3: artifact.object,
+            sha256: None,
+            size: Some(artifact.size),
+            place: self.place(place, &hex),
+            extension: artifact.extension.clone(),
+        };
+        let name = match copy {
+            Some(copy) => copy.into_string(),
+            None => format!("{cell}.{}", artifact.port),
+        };
+        self.artifacts.push(Artifact { file, name });
+        self.by_object.insert(artifact.object, self.artifacts.len() - 1);
+        self.artifacts.len() - 1
+    }
+
+    fn source(&mut self, content: Digest, path: Option<Utf8PathBuf>) -> usize {
+        if let Some(known) = self.by_source.get(&(content, path.clone())) {
+            return *known;
+        }
+        let name = path.as_deref().and_then(Utf8Path::file_name).map(plain);
+        let stem = name
+            .as_deref()
+            .map_or("source", |name| Utf8Path::new(name).file_stem().unwrap_or(name));
+        let extension = name.as_deref().and_then(|name| Utf8Path::new(name).extension());
+        let ending = extension.map_or_else(String::new, |extension| format!(".{extension}"));
+        let place = format!("sources/{stem}-{}{ending}", content.short());
+        let file = File {
+            blake3: content,
+            sha256: None,
+            size: None,
+            place: self.place(place, &content.hex()),
+            extension: extension.unwrap_or_default().to_owned(),
+        };
+        self.sources.push(Source {
+            file,
+            path: path.clone(),
+        });
+        self.by_source.insert((content, path), self.sources.len() - 1);
+        self.sources.len() - 1
+    }
+
+    /// A place in a crate that nothing else has: the one wished for, or one below the whole digest.
+    fn place(&mut self, wished: String, hex: &str) -> Utf8PathBuf {
+        let mut place = wished;
+        let mut number = 1;
+        while !self.places.insert(place.to_lowercase()) {
+            let name = place.rsplit('/').next().unwrap_or_default().to_owned();
+            place = format!("more/{hex}-{number}/{name}");
+            number += 1;
+        }
+        place.into()
+    }
+}

@@ -1,0 +1,649 @@
+use std::collections::BTreeSet;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use provenir_api::{Digest, FigureIdentity};
+use serde_json::Value;
+
+use crate::context::{CHAIN, Context, Outcome, files, is_root, overwrite};
+use crate::exported::{Cells, Problems, check_crate, check_openlineage, check_prov, check_statement, truth};
+
+const FORMATS: [&str; 4] = ["ro-crate", "openlineage", "prov", "in-toto"];
+
+/// Two stages of three cells each, the second with a file from outside, and one that gathers them.
+fn manifest() -> String {
+    CHAIN.replace(
+        "params = { value = 0.5 }",
+        "params = { value = 0.5, file = \"data.txt\" }",
+    )
+}
+
+fn chain() -> Context {
+    let context = Context::new(&manifest());
+    // The text whose SHA-256 FIPS 180-2 gives as its first example.
+    context.write("data.txt", "abc");
+    context
+}
+
+#[track_caller]
+fn exported(context: &Context, format: &str, arguments: &[&str]) -> Outcome {
+    context
+        .run(&[&["export", "--format", format], arguments].concat())
+        .assert_code(0)
+}
+
+#[track_caller]
+fn printed(context: &Context, format: &str, arguments: &[&str]) -> String {
+    exported(context, format, &[arguments, &["--out", "-"]].concat()).stdout
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// Exports in every format, and what each tells of cells.
+#[track_caller]
+fn all(context: &Context, arguments: &[&str]) -> Vec<(&'static str, (Cells, Problems))> {
+    let folder = context.path("crate");
+    if folder.exists() {
+        fs_err::remove_dir_all(&folder).unwrap();
+    }
+    exported(context, "ro-crate", &[arguments, &["--out", "crate"]].concat());
+    let of_crate = check_crate(&folder);
+    // What lies in the crate is not to be taken for what lies in the store.
+    fs_err::remove_dir_all(&folder).unwrap();
+    let openlineage = printed(context, "openlineage", arguments);
+    let prov = json(&printed(context, "prov", arguments));
+    let statement = json(&printed(context, "in-toto", arguments));
+    vec![
+        ("ro-crate", of_crate),
+        ("openlineage", check_openlineage(context, &openlineage)),
+        ("prov", check_prov(context, &prov)),
+        ("in-toto", check_statement(context, &statement)),
+    ]
+}
+
+/// In every format, nothing is wrong, and the cells are those of the results with these keys.
+#[track_caller]
+fn assert_true(context: &Context, arguments: &[&str], keys: Option<&BTreeSet<String>>) {
+    let expected = truth(context, keys);
+    assert!(!expected.is_empty());
+    for (format, (cells, problems)) in all(context, arguments) {
+        assert_eq!(problems, [""; 0], "{format}");
+        assert_eq!(cells, expected, "{format}");
+    }
+}
+
+/// Leaves exports for `scripts/check_exports.py`, which holds them against the standards.
+fn leave(context: &Context, case: &str, arguments: &[&str]) {
+    let folder = Utf8Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("exports")
+        .join(case);
+    if folder.exists() {
+        fs_err::remove_dir_all(&folder).unwrap();
+    }
+    fs_err::create_dir_all(&folder).unwrap();
+    let names = ["ro-crate", "events.jsonl", "prov.json", "statement.json"];
+    for (format, name) in FORMATS.iter().zip(names) {
+        let out = folder.join(name);
+        exported(context, format, &[arguments, &["--out", out.as_str()]].concat());
+    }
+}
+
+fn keys(context: &Context, cells: &[&str]) -> BTreeSet<String> {
+    let key = |cell: &&str| {
+        let outcome = context.run(&["lineage", cell, "--format", "json"]).assert_code(0);
+        json(&outcome.stdout)["focus"].as_str().unwrap().to_owned()
+    };
+    cells.iter().map(key).collect()
+}
+
+#[test]
+fn a_run_is_exported_as_its_results_and_records_have_it() {
+    let context = chain();
+    context.executed(&[]);
+    assert_true(&context, &[], None);
+    leave(&context, "run", &[]);
+    let folder = context.path("crate");
+    exported(&context, "ro-crate", &["--out", "crate"]);
+    assert_eq!(
+        fs_err::read(folder.join("published/out/total.parquet")).unwrap(),
+        context.read("out/total.parquet")
+    );
+    let metadata = fs_err::read_to_string(folder.join("ro-crate-metadata.json")).unwrap();
+    let entities = json(&metadata)["@graph"].as_array().unwrap().clone();
+    let entity = |id: &str| {
+        entities
+            .iter()
+            .find(|entity| entity["@id"] == id)
+            .unwrap()
+            .clone()
+    };
+    let source = files(&folder.join("sources")).pop().unwrap();
+    let source = entity(source.strip_prefix(&folder).unwrap().as_str());
+    // FIPS 180-2, appendix B.1.
+    assert_eq!(
+        source["sha256"],
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    );
+    // The record's own words of the run.
+    let run = context.runs().pop().unwrap();
+    let name = run.file_name().unwrap();
+    let head = json(&fs_err::read_to_string(run.join("run.json")).unwrap());
+    let fact = |name: &str| entity(&format!("#run-{}/{name}", run.file_name().unwrap()))["value"].clone();
+    assert_eq!(fact("host"), head["host"]["name"]);
+    assert_eq!(fact("cores"), head["host"]["cores"]);
+    assert_eq!(fact("program%20build"), head["program"]["build"]);
+    assert_eq!(fact("manifest"), head["manifest"]);
+    let started = head["started"].as_str().unwrap();
+    let told = entity(&format!("#run-{name}"))["startTime"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(told[..23], started[..23]);
+    // The times of a cell are those of its record.
+    let records = fs_err::read_to_string(run.join("records.jsonl")).unwrap();
+    let records: Vec<Value> = records.lines().map(json).collect();
+    let executed: Vec<&Value> = records
+        .iter()
+        .filter(|record| record["record"] == "executed")
+        .collect();
+    assert_eq!(executed.len(), 7);
+    for record in executed {
+        let action = entity(&format!("#action-{}", record["key"].as_str().unwrap()));
+        assert_eq!(action["name"], record["cell"]);
+        assert_eq!(
+            action["startTime"].as_str().unwrap()[..23],
+            record["started"].as_str().unwrap()[..23]
+        );
+        let usage = entity(action["resourceUsage"]["@id"].as_str().unwrap());
+        assert_eq!(usage["value"], record["seconds"]);
+    }
+}
+
+#[test]
+fn the_same_record_gives_the_same_bytes() {
+    let context = chain();
+    context.executed(&[]);
+    let texts = || -> Vec<String> {
+        let formats = FORMATS[1..].iter();
+        formats.map(|format| printed(&context, format, &[])).collect()
+    };
+    let folder = |name: &str| -> Vec<(Utf8PathBuf, Vec<u8>)> {
+        exported(&context, "ro-crate", &["--out", name]);
+        let root = context.path(name);
+        let found = files(&root).into_iter();
+        found
+            .map(|path| {
+                (
+                    path.strip_prefix(&root).unwrap().to_owned(),
+                    fs_err::read(&path).unwrap(),
+                )
+            })
+            .collect()
+    };
+    let (before, crate_before) = (texts(), folder("one"));
+    // A run that finds everything up to date, an index that is gone, and another number of threads change nothing.
+    assert!(context.executed(&[]).is_empty());
+    fs_err::remove_file(context.path("cache/index-v1.sqlite")).unwrap();
+    assert_eq!(texts(), before);
+    assert_eq!(folder("two"), crate_before);
+    let mut command = context.command(&["export", "--format", "prov", "--out", "-"]);
+    command.env("RAYON_NUM_THREADS", "1");
+    assert_eq!(crate::context::finish(&mut command).stdout, before[1]);
+    // The same file may be written again, and nothing over another.
+    exported(&context, "prov", &["--out", "prov.json"]);
+    exported(&context, "prov", &["--out", "prov.json"]);
+    assert_eq!(context.read("prov.json"), before[1].as_bytes());
+}
+
+#[test]
+fn a_figure_and_a_cell_are_exported_with_what_is_behind_them() {
+    let context = chain();
+    context.executed(&[]);
+    let first = keys(&context, &["first[a=1]"]);
+    assert_true(&context, &["first[a=1]"], Some(&first));
+    let both = keys(&context, &["first[a=2]", "second[a=2]"]);
+    assert_true(&context, &["second[a=2]"], Some(&both));
+    let key = keys(&context, &["second[a=2]"]).pop_first().unwrap();
+    assert_true(&context, &[&key[..12]], Some(&both));
+    // Several cells, and a file, by which the rest is found.
+    let six = keys(
+        &context,
+        &[
+            "first[a=1]",
+            "first[a=2]",
+            "first[a=3]",
+            "second[a=1]",
+            "second[a=2]",
+            "second[a=3]",
+        ],
+    );
+    assert_true(&context, &["second"], Some(&six));
+    assert_true(&context, &["out/total.parquet"], None);
+    let statement = json(&printed(&context, "in-toto", &["out/total.parquet"]));
+    let subjects = statement["subject"].as_array().unwrap();
+    let object = Digest::of(&context.read("out/total.parquet")).hex();
+    assert_eq!(subjects.len(), 1);
+    assert_eq!(subjects[0]["name"], "out/total.parquet");
+    assert_eq!(subjects[0]["digest"]["blake3"], object.as_str());
+    // A figure says itself where it comes from. Its bytes are not those that the store has, which is said.
+    let identity = FigureIdentity {
+        action_key: keys(&context, &["total"]).pop_first().unwrap(),
+        data: Digest::of(b"data"),
+    };
+    let figure = format!("<svg>\n{}\n</svg>\n", identity.svg_metadata());
+    fs_err::write(
+        context.path("found.svg"),
+        FigureIdentity::seal(figure.clone().into_bytes()),
+    )
+    .unwrap();
+    let outcome = exported(&context, "prov", &["found.svg", "--out", "-"]);
+    assert!(
+        outcome
+            .stderr
+            .starts_with("warning: `found.svg` does not have the bytes"),
+        "{outcome:#?}"
+    );
+    assert_eq!(
+        check_prov(&context, &json(&outcome.stdout)),
+        (truth(&context, None), Vec::new())
+    );
+}
+
+#[test]
+fn what_earlier_runs_computed_keeps_their_times() {
+    let context = chain();
+    context.executed(&[]);
+    assert_eq!(
+        context.executed(&["--axis", "a=1,2,3,4"]),
+        ["first[a=4]", "second[a=4]", "total"]
+    );
+    let runs = context.runs();
+    // Of the store's ten results, the earlier total is not the later run's.
+    let mut later = BTreeSet::new();
+    for a in 1..=4 {
+        for stage in ["first", "second"] {
+            let cell = format!("{stage}[a={a}]");
+            let outcome = context
+                .run(&["lineage", &cell, "--axis", "a=1,2,3,4", "--format", "json"])
+                .assert_code(0);
+            later.insert(json(&outcome.stdout)["focus"].as_str().unwrap().to_owned());
+        }
+    }
+    let total = context
+        .run(&["lineage", "total", "--axis", "a=1,2,3,4", "--format", "json"])
+        .assert_code(0);
+    later.insert(json(&total.stdout)["focus"].as_str().unwrap().to_owned());
+    assert_eq!(later.len(), 9);
+    assert_true(&context, &["last"], Some(&later));
+    leave(&context, "later-run", &["last"]);
+    let earlier = runs[0].file_name().unwrap();
+    assert_true(
+        &context,
+        &[earlier],
+        Some(&keys(
+            &context,
+            &[
+                "first[a=1]",
+                "first[a=2]",
+                "first[a=3]",
+                "second[a=1]",
+                "second[a=2]",
+                "second[a=3]",
+                "total",
+            ],
+        )),
+    );
+    let statement = json(&printed(&context, "in-toto", &["last"]));
+    let parameters = &statement["predicate"]["buildDefinition"]["internalParameters"];
+    for cell in parameters["cells"].as_array().unwrap() {
+        let is_new = ["first[a=4]", "second[a=4]", "total"].contains(&cell["name"].as_str().unwrap());
+        let run = runs[usize::from(is_new)].file_name().unwrap();
+        assert_eq!(cell["execution"]["run"], run, "{}", cell["name"]);
+    }
+    // The manifest that lies in a crate is the one that was run: with it, nothing has to run.
+    exported(&context, "ro-crate", &["last", "--out", "crate"]);
+    fs_err::copy(context.path("data.txt"), context.path("crate/data.txt")).unwrap();
+    let plan = context
+        .run(&["plan", "crate/manifest.toml", "--cache", "cache"])
+        .assert_code(0);
+    assert!(plan.stdout.contains("9 cells, 9 up to date"), "{plan:#?}");
+}
+
+#[test]
+fn what_fails_is_exported_as_failed() {
+    let context = Context::new(&format!(
+        "{}\n[stages.broken]\nkind = \"fail\"\nparams = {{ message = \"no luck\" }}\ninputs = {{ one = \"first\" }}\n",
+        manifest()
+    ));
+    context.write("data.txt", "abc");
+    context.run(&["run", "--quiet"]).assert_code(1);
+    for (format, (cells, problems)) in all(&context, &[]) {
+        assert_eq!(problems, [""; 0], "{format}");
+        assert_eq!(cells.len(), 10, "{format}");
+        for (key, told) in truth(&context, None) {
+            assert_eq!(cells[&key], told, "{format}");
+        }
+    }
+    leave(&context, "failed-run", &[]);
+    let events: Vec<Value> = printed(&context, "openlineage", &[]).lines().map(json).collect();
+    let failed: Vec<&Value> = events
+        .iter()
+        .filter(|event| event["eventType"] == "FAIL")
+        .collect();
+    assert_eq!(failed.len(), 4);
+    for event in &failed[..3] {
+        assert_eq!(event["run"]["facets"]["errorMessage"]["message"], "no luck");
+    }
+    assert_eq!(failed[3]["job"]["name"], "chain");
+}
+
+#[test]
+fn what_is_not_at_hand_any_more_is_said_and_not_made_up() {
+    let context = chain();
+    context.executed(&[]);
+    let object = context.object("second[a=2]");
+    fs_err::remove_file(&object).unwrap();
+    context.write("data.txt", "another");
+    let outcome = exported(&context, "ro-crate", &["last", "--out", "crate"]);
+    let told = outcome
+        .stderr
+        .replace(context.runs()[0].file_name().unwrap(), "[RUN]");
+    // How long Parquet files are is their writer's business.
+    let (head, tail) = told.split_once(" (").unwrap();
+    let told = format!("{head} ([SIZE] {}", tail.split_once(' ').unwrap().1);
+    insta::assert_snapshot!(context.filtered(&told), @r"
+    run [RUN]: 7 cells, 7 artifacts ([SIZE] bytes), 1 file from outside
+    warning: the bytes of 1 artifact are not in the store any more: listed by their BLAKE3 alone, without SHA-256, and not included ([DIGEST])
+      help: `provenir run` computes them again
+    warning: 1 file from outside is not as it was taken: listed by the BLAKE3 of then alone, and not included (`[FOLDER]/data.txt`)
+    ");
+    let (cells, problems) = check_crate(&context.path("crate"));
+    assert_eq!(problems, [""; 0]);
+    assert_eq!(cells, truth(&context, None));
+    assert_eq!(files(&context.path("crate/sources")), [""; 0]);
+    assert_true(&context, &["last"], None);
+    leave(&context, "incomplete", &["last"]);
+    // What is there and is not what it was is no provenance.
+    let damaged = context.object("first[a=1]");
+    overwrite(&damaged, b"other");
+    for format in FORMATS {
+        let out = context.path("damaged");
+        let outcome = context
+            .run(&["export", "last", "--format", format, "--out", out.as_str()])
+            .assert_code(3);
+        assert!(outcome.stderr.contains("is damaged"), "{outcome:#?}");
+        assert!(!out.exists());
+    }
+    assert!(
+        !context
+            .folder
+            .read_dir_utf8()
+            .unwrap()
+            .any(|entry| { entry.unwrap().file_name().starts_with(".provenir-export") })
+    );
+}
+
+#[test]
+fn a_crate_without_data_describes_the_same() {
+    let context = chain();
+    context.executed(&[]);
+    exported(
+        &context,
+        "ro-crate",
+        &[
+            "--without-data",
+            "--license",
+            "https://spdx.org/licenses/MIT",
+            "--out",
+            "crate",
+        ],
+    );
+    let folder = context.path("crate");
+    assert_eq!(
+        files(&folder),
+        [
+            folder.join("manifest.toml"),
+            folder.join("ro-crate-metadata.json")
+        ]
+    );
+    let (cells, problems) = check_crate(&folder);
+    assert_eq!(problems, [""; 0]);
+    assert_eq!(cells, truth(&context, None));
+    let metadata = fs_err::read_to_string(folder.join("ro-crate-metadata.json")).unwrap();
+    assert!(metadata.contains("https://spdx.org/licenses/MIT"));
+}
+
+/// The checks of this file find what they are there to find.
+#[test]
+fn a_tampered_export_is_found_out() {
+    let context = chain();
+    context.executed(&[]);
+    let folder = context.path("crate");
+    let metadata = folder.join("ro-crate-metadata.json");
+    let found = |change: &dyn Fn()| -> Problems {
+        if folder.exists() {
+            fs_err::remove_dir_all(&folder).unwrap();
+        }
+        exported(&context, "ro-crate", &["--out", "crate"]);
+        change();
+        check_crate(&folder).1
+    };
+    assert_eq!(found(&|| {}), [""; 0]);
+    let swap = |from: &str, to: &str| {
+        let text = fs_err::read_to_string(&metadata).unwrap();
+        assert!(text.contains(from));
+        fs_err::write(&metadata, text.replacen(from, to, 1)).unwrap();
+    };
+    let total = "published/out/total.parquet";
+    let mut bytes = context.read("out/total.parquet");
+    let position = bytes.len() / 2;
+    bytes[position] ^= 1;
+    assert_eq!(
+        found(&|| fs_err::write(folder.join(total), &bytes).unwrap()).len(),
+        2
+    );
+    assert_eq!(
+        found(&|| fs_err::remove_file(folder.join(total)).unwrap()).len(),
+        1
+    );
+    assert_eq!(
+        found(&|| fs_err::write(folder.join("stray"), "").unwrap()),
+        ["stray is not described"]
+    );
+    let object = Digest::of(&context.read("out/total.parquet")).hex();
+    assert_eq!(found(&|| swap(&object, &object.replace('a', "b"))).len(), 1);
+    assert!(!found(&|| swap("\"@id\": \"#control-", "\"@id\": \"#gone-")).is_empty());
+    fs_err::remove_dir_all(&folder).unwrap();
+
+    let prov = printed(&context, "prov", &[]);
+    let openlineage = printed(&context, "openlineage", &[]);
+    let statement = printed(&context, "in-toto", &[]);
+    let key = keys(&context, &["first[a=1]"]).pop_first().unwrap();
+    let other = key.replace('a', "b");
+    let wrong = |text: &str, from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, to, 1)
+    };
+    let artifact = format!("\"artifact:{key}.sum\": {{");
+    let gone = format!("\"artifact:{other}.sum\": {{");
+    assert!(
+        !check_prov(&context, &json(&wrong(&prov, &artifact, &gone)))
+            .1
+            .is_empty()
+    );
+    let digest = json(&statement)["subject"][0]["digest"]["sha256"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let false_digest = digest.replace('a', "b").replace('0', "1");
+    assert!(
+        !check_prov(&context, &json(&prov.replace(&digest, &false_digest)))
+            .1
+            .is_empty()
+    );
+    assert!(
+        !check_statement(&context, &json(&statement.replace(&digest, &false_digest)))
+            .1
+            .is_empty()
+    );
+    assert!(
+        !check_openlineage(&context, &openlineage.replace(&digest, &false_digest))
+            .1
+            .is_empty()
+    );
+    let from = format!("\"actionKey\": \"{key}\",\n                  \"port\"");
+    let nowhere = format!("\"actionKey\": \"{other}\",\n                  \"port\"");
+    assert!(
+        !check_statement(&context, &json(&wrong(&statement, &from, &nowhere)))
+            .1
+            .is_empty()
+    );
+    let lines: Vec<&str> = openlineage.lines().collect();
+    assert!(!check_openlineage(&context, &lines[1..].join("\n")).1.is_empty());
+    let without = |text: &str| -> String {
+        let kept = lines
+            .iter()
+            .filter(|line| !(line.contains(text) && line.contains("\"COMPLETE\"")));
+        kept.fold(String::new(), |text, line| text + line + "\n")
+    };
+    assert!(
+        !check_openlineage(&context, &without("\"cell\":\"first[a=1]\""))
+            .1
+            .is_empty()
+    );
+    let parent = json(lines[0])["run"]["runId"].as_str().unwrap().to_owned();
+    let orphaned = openlineage.replace(
+        &format!("\"run\":{{\"runId\":\"{parent}\"}}"),
+        "\"run\":{\"runId\":\"x\"}",
+    );
+    assert!(!check_openlineage(&context, &orphaned).1.is_empty());
+}
+
+#[test]
+fn a_request_that_cannot_be_met_says_why() {
+    let context = chain();
+    let said = |arguments: &[&str]| {
+        let outcome = context.run(&[&["export"], arguments].concat()).assert_code(2);
+        context.filtered(&outcome.stderr)
+    };
+    let no_store = said(&["--format", "prov"]);
+    insta::assert_snapshot!(no_store, @r"
+    error: there is no store `cache`
+      help: `provenir run` makes one; `--cache` or PROVENIR_CACHE names another
+    ");
+    context.executed(&[]);
+    insta::assert_snapshot!(said(&["--format", "provv"]), @r"
+    error: invalid value 'provv' for '--format <FORMAT>'
+      [possible values: safetensors, ro-crate, openlineage, prov, in-toto]
+
+      tip: a similar value exists: 'prov'
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(said(&["2024", "--format", "prov"]), @r"
+    error: `2024` names no recorded run of the store `cache`, and no object and no action has a digest that begins so
+      help: `provenir runs` lists runs, `provenir plan --verbose` the keys of actions; `--cache` names another store
+    ");
+    insta::assert_snapshot!(said(&["nothing", "--format", "prov"]), @r"
+    error: there is no stage `nothing`
+      help: there is `first`, `second`, `total`
+    ");
+    insta::assert_snapshot!(said(&["total.sum", "--format", "prov"]), @r"
+    error: `total.sum` names an output; a run, a figure or a cell is exported, with all its outputs
+    ");
+    insta::assert_snapshot!(said(&["last", "--format", "prov", "--set", "stages.total.params.value=1"]), @r"
+    error: --set, --axis, --profile and --only say which cells a manifest has; a run, a file and a digest are exported as they were made
+      help: leave them out, or name a cell
+    ");
+    insta::assert_snapshot!(said(&["total", "--format", "prov", "--set", "stages.total.params.value=1"]), @r"
+    error: the store does not have `total` as the manifest now describes it
+      help: `provenir run` computes it
+    ");
+    insta::assert_snapshot!(said(&["no/figure.svg", "--format", "prov"]), @r"
+    error: there is no file `no/figure.svg`
+    ");
+    insta::assert_snapshot!(said(&["data.txt", "--format", "prov"]), @r"
+    error: `data.txt` does not say where it comes from, and the store `cache` does not know it
+      help: figures (SVG, PNG, GIF) carry their origin; `--cache` names another store
+    ");
+    insta::assert_snapshot!(said(&["--format", "prov", "--without-data"]), @r"
+    error: --without-data is for --format ro-crate
+    ");
+    insta::assert_snapshot!(said(&["--format", "ro-crate", "--license", "mine"]), @r"
+    error: `mine` is not the URL of a licence
+      help: such as https://creativecommons.org/licenses/by/4.0/ or https://spdx.org/licenses/MIT
+    ");
+    insta::assert_snapshot!(said(&["--format", "ro-crate", "--env", "hopper"]), @r"
+    error: --env, --normalization, --activation and --time-feature are for Stable-Baselines3 archives, with --format safetensors
+    ");
+    insta::assert_snapshot!(said(&["--format", "ro-crate", "--out", "-"]), @r"
+    error: a crate is a folder, and cannot be printed
+      help: name a folder with --out
+    ");
+    insta::assert_snapshot!(said(&["--format", "safetensors"]), @r"
+    error: no policy is named
+      help: name the output of a cell, such as 'policy[epsilon=0.1]', a digest, or a file
+    ");
+    insta::assert_snapshot!(said(&["--format", "ro-crate", "--out", "out"]), @r"
+    error: the folder `out` is not empty
+      help: name a new one with --out, or remove what is in it
+    ");
+    insta::assert_snapshot!(said(&["--format", "ro-crate", "--out", "data.txt"]), @r"
+    error: `data.txt` is a file; a crate is a folder
+      help: name a new folder with --out
+    ");
+    let in_the_way = said(&["--format", "prov", "--out", "data.txt"]);
+    assert!(
+        in_the_way.contains("error: `data.txt` exists and holds something else"),
+        "{in_the_way}"
+    );
+    assert_eq!(context.read("data.txt"), b"abc");
+    context.write("other.toml", CHAIN);
+    insta::assert_snapshot!(said(&["other.toml", "--format", "prov"]), @r"
+    error: no run of `other.toml` is recorded in the store `cache`
+      help: `provenir run` makes one; a run in which everything is up to date is not recorded: name a cell or a figure
+    ");
+    let mut altered = context.read("out/total.parquet");
+    altered.push(0);
+    fs_err::write(context.path("out/total.parquet"), altered).unwrap();
+    insta::assert_snapshot!(said(&["out/total.parquet", "--format", "prov"]), @r"
+    error: `out/total.parquet` was altered since Provenir made it
+      help: `provenir run` restores what a manifest publishes; or export the cell that made it
+    ");
+    // An empty folder is as good as none; a place that cannot be written to is the environment's.
+    fs_err::create_dir(context.path("empty")).unwrap();
+    exported(&context, "ro-crate", &["--out", "empty"]);
+    assert_eq!(check_crate(&context.path("empty")).1, [""; 0]);
+    let nowhere = ["export", "--format", "ro-crate", "--out", "no/such/crate"];
+    context.run(&nowhere).assert_code(3);
+    if !is_root() {
+        use std::os::unix::fs::PermissionsExt;
+        fs_err::create_dir(context.path("locked")).unwrap();
+        fs_err::set_permissions(context.path("locked"), PermissionsExt::from_mode(0o555)).unwrap();
+        context
+            .run(&["export", "--format", "ro-crate", "--out", "locked/crate"])
+            .assert_code(3);
+    }
+}
+
+#[test]
+fn a_run_that_is_under_way_is_not_exported() {
+    let context = Context::new(
+        "format = 1\npipeline.name = \"slow\"\nstages.slow = { kind = \"sleep\", params = { seconds = 600 } }\n",
+    );
+    let mut running = context.start(&[]);
+    running.wait_for("cell-started", "slow");
+    crate::context::eventually("the run's head", || {
+        context
+            .runs()
+            .first()
+            .is_some_and(|run| run.join("run.json").is_file())
+    });
+    let outcome = context.run(&["export", "--format", "prov"]).assert_code(2);
+    assert!(outcome.stderr.contains("is still running"), "{outcome:#?}");
+    running.signal(rustix::process::Signal::INT);
+    running.finish();
+    let outcome = context.run(&["export", "--format", "prov"]).assert_code(2);
+    assert!(outcome.stderr.contains("has no results"), "{outcome:#?}");
+}
