@@ -357,14 +357,14 @@ fn a_stage_that_passes_values_on_is_not_taken_for_the_one_that_made_them() {
       root cause:
         value 0.0, the default → 2.0, in passed[more=0]
     ");
-    context.executed(&["--only", "base", "--set", "stages.base.params.value=6"]);
-    insta::assert_snapshot!(said(&context, &["why", "passed[more=0]", "--set", "stages.base.params.value=6"]), @r"
+    context.executed(&["--only", "base", "--set", "stages.base.params.value=9"]);
+    insta::assert_snapshot!(said(&context, &["why", "passed[more=0]", "--set", "stages.base.params.value=9"]), @r"
     passed[more=0]
       has to run, because this changed since run [RUN 2]:
         input one changed
           from base, because this changed:
-            value 5.0 → 6.0
+            value 5.0 → 9.0
       root cause:
-        value 5.0 → 6.0, in base
+        value 5.0 → 9.0, in base
     ");
 }
