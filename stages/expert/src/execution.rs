@@ -3,7 +3,7 @@ use std::time::Duration;
 use provenir_execution::{Context, Execution, Failure, Inputs, Outputs};
 use provenir_kinds::expert::{Expert, ExpertParameters};
 use provenir_kinds::train;
-use provenir_nn::device::{Choice, select, set_threads};
+use provenir_nn::device::{Choice, Precision, select, set_precision, set_threads};
 use provenir_policy::{About, PolicySet};
 use provenir_sim::Task;
 use provenir_table::{Table, TableBuilder, TableError};
@@ -43,6 +43,7 @@ pub(crate) fn execute(
         train::Device::Cuda => Choice::Cuda,
     })
     .map_err(failure)?;
+    set_precision(selected.device, Precision::Float32).map_err(failure)?;
     context.info(selected.reason);
     let about = About {
         environment: task.name().to_owned(),

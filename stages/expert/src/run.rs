@@ -434,9 +434,10 @@ fn settings(parameters: &ExpertParameters) -> LearnerSettings {
 #[expect(clippy::needless_pass_by_value, reason = "made for `map_err`")]
 pub(crate) fn failure(error: NnError) -> Failure {
     let message = error.to_string();
+    let short_of_memory = error.is_out_of_memory();
     match error {
         NnError::Device(_) => Failure::environment(message).help("set `device` to `auto` or `cpu`"),
-        NnError::Torch(_) | NnError::Graph(_) if message.contains("memory") => {
+        NnError::Torch(_) | NnError::Graph(_) if short_of_memory => {
             Failure::environment(message).help("use smaller networks or a smaller `batch`")
         }
         NnError::Policy(_) => Failure::stage(message),

@@ -45,11 +45,16 @@ pub struct Adam {
     /// Mean of squared gradients, `[K, P]`.
     square: Tensor,
     blocks: Vec<Block>,
+    /// All that changes from step to step, `[C, K, 1]`, at a place that stays: `slope`, `offset` and `kept`.
+    constants: Tensor,
     /// What a step's moves are computed by, for each network, `[K, 1]`: see [`Adam::step`].
     slope: Tensor,
     offset: Tensor,
     /// What weight decay leaves of the parameters, for each network, `[K, 1]`.
     kept: Option<Tensor>,
+    /// The constants of steps to come, `[S, C, K, 1]`; `ahead` of them are still to be taken.
+    announced: Tensor,
+    ahead: usize,
     /// Norms of the gradients at the last step, `[K]`.
     norms: Tensor,
     steps: u64,
@@ -109,13 +114,18 @@ impl Adam {
                 })
             })
             .collect::<Result<_, NnError>>()?;
-        let column = || Tensor::f_zeros([members, 1], (Kind::Float, parameters.device()));
+        let decays = settings.weight_decay > 0.0;
+        let count = if decays { 3 } else { 2 };
+        let constants = Tensor::f_zeros([count, members, 1], (Kind::Float, parameters.device()))?;
         Ok(Self {
             settings,
             members: members as usize,
-            slope: column()?,
-            offset: column()?,
-            kept: (settings.weight_decay > 0.0).then(column).transpose()?,
+            slope: constants.f_get(0)?,
+            offset: constants.f_get(1)?,
+            kept: decays.then(|| constants.f_get(2)).transpose()?,
+            constants,
+            announced: Tensor::new(),
+            ahead: 0,
             norms: Tensor::f_zeros([members], (Kind::Float, parameters.device()))?,
             gradient: gradient.shallow_clone(),
             mean,
@@ -152,26 +162,58 @@ impl Adam {
     ///
     /// [`Adam::apply`] can then be repeated by a GPU ([`crate::Repeated`]), and [`Adam::settle`] comes last.
     pub fn prepare(&mut self, rates: &[f64]) -> Result<(), NnError> {
-        assert_eq!(rates.len(), self.members, "a learning rate for each network");
-        self.steps += 1;
+        self.announce(&[rates])?;
+        self.advance()
+    }
+
+    /// Brings to the device what steps to come need of numbers that change from step to step, so that none of them waits for
+    /// the host: learning rates of each network, step after step. Steps that were announced before and not taken are
+    /// forgotten.
+    pub fn announce<R: AsRef<[f64]>>(&mut self, rates: &[R]) -> Result<(), NnError> {
         let AdamSettings {
             beta1,
             beta2,
             epsilon,
             weight_decay,
         } = self.settings;
-        let bias1 = 1.0 - libm::pow(beta1, self.steps as f64);
-        let bias2_root = (1.0 - libm::pow(beta2, self.steps as f64)).sqrt();
-        let set = |column: &mut Tensor, value: &dyn Fn(f64) -> f64| -> Result<(), NnError> {
-            let values: Vec<f32> = rates.iter().map(|rate| value(*rate) as f32).collect();
-            Ok(column.f_copy_(&Tensor::f_from_slice(&values)?.f_unsqueeze(1)?)?)
-        };
-        set(&mut self.slope, &|rate| -(bias1 / bias2_root) / rate)?;
-        set(&mut self.offset, &|rate| -(bias1 * epsilon) / rate)?;
-        if let Some(kept) = &mut self.kept {
-            set(kept, &|rate| 1.0 - rate * weight_decay)?;
+        let mut values: Vec<f32> = Vec::with_capacity(rates.len() * self.constants.numel());
+        for (step, rates) in (self.steps + 1..).zip(rates) {
+            let rates = rates.as_ref();
+            assert_eq!(rates.len(), self.members, "a learning rate for each network");
+            let bias1 = 1.0 - libm::pow(beta1, step as f64);
+            let bias2_root = (1.0 - libm::pow(beta2, step as f64)).sqrt();
+            values.extend(rates.iter().map(|rate| (-(bias1 / bias2_root) / rate) as f32));
+            values.extend(rates.iter().map(|rate| (-(bias1 * epsilon) / rate) as f32));
+            if self.kept.is_some() {
+                values.extend(rates.iter().map(|rate| (1.0 - rate * weight_decay) as f32));
+            }
         }
+        let (count, members, _) = self.constants.size3()?;
+        self.announced = Tensor::f_from_slice(&values)?
+            .f_view([rates.len() as i64, count, members, 1])?
+            .f_to_device(self.constants.device())?;
+        self.ahead = rates.len();
         Ok(())
+    }
+
+    /// The first part of a step that was announced: as [`Adam::prepare`], but from the device.
+    ///
+    /// # Panics
+    ///
+    /// Where none is left.
+    pub fn advance(&mut self) -> Result<(), NnError> {
+        assert!(self.ahead > 0, "a step that was announced");
+        let announced = self.announced.size()[0];
+        let place = announced - self.ahead as i64;
+        self.constants.f_copy_(&self.announced.f_get(place)?)?;
+        self.ahead -= 1;
+        self.steps += 1;
+        Ok(())
+    }
+
+    /// Norms of each network's gradient at the last step, before clipping, `[K]`: always the same tensor.
+    pub fn norms(&self) -> &Tensor {
+        &self.norms
     }
 
     /// The second part of a step: moves the parameters.
@@ -239,7 +281,7 @@ impl Adam {
     pub fn reset(&mut self) -> Result<(), NnError> {
         let _ = self.mean.f_zero_()?;
         let _ = self.square.f_zero_()?;
-        self.steps = 0;
+        (self.steps, self.ahead) = (0, 0);
         Ok(())
     }
 
@@ -252,7 +294,7 @@ impl Adam {
     pub fn load(&mut self, mean: &[f32], square: &[f32], steps: u64) -> Result<(), NnError> {
         from_host(&mut self.mean, mean, "Adam's means")?;
         from_host(&mut self.square, square, "Adam's mean squares")?;
-        self.steps = steps;
+        (self.steps, self.ahead) = (steps, 0);
         Ok(())
     }
 }
@@ -353,6 +395,49 @@ mod tests {
                 self.parameters[index] -= rate * mean / (square.sqrt() + epsilon);
             }
         }
+    }
+
+    #[test]
+    fn announced_steps_are_those_that_are_prepared_one_by_one() {
+        let shape = shape(5, &[9], 2, Activation::Relu);
+        let settings = AdamSettings {
+            weight_decay: 0.2,
+            ..AdamSettings::default()
+        };
+        let learner = || {
+            let mut learner = Learner::new(&shape, &streams(&[0, 1]), 8).unwrap();
+            learner.adam = Adam::new(&learner.ensemble, &learner.gradient, settings).unwrap();
+            learner
+        };
+        let (mut singly, mut ahead) = (learner(), learner());
+        let (input, target) = (normal(1, &[2, 8, 5]), normal(2, &[2, 8, 2]));
+        let rates: Vec<[f64; 2]> = (1..=6_i32).map(|step| [1e-3 / f64::from(step), 2e-3]).collect();
+        for (step, rates_of_step) in rates.iter().enumerate() {
+            let _ = singly.differentiate(&input, &target).unwrap();
+            let norms = singly.adam.step(rates_of_step, Some(0.1)).unwrap();
+            let _ = ahead.differentiate(&input, &target).unwrap();
+            // In two parts; what is announced beyond them is forgotten.
+            match step {
+                0 => ahead.adam.announce(&rates[..5]).unwrap(),
+                4 => ahead.adam.announce(&rates[4..]).unwrap(),
+                _ => {}
+            }
+            ahead.adam.advance().unwrap();
+            ahead.adam.apply(Some(0.1)).unwrap();
+            ahead.adam.settle().unwrap();
+            assert_eq!(bits(ahead.adam.norms()), bits(&norms));
+        }
+        assert_eq!(bits(ahead.ensemble.flat()), bits(singly.ensemble.flat()));
+        assert_eq!(ahead.adam.steps(), 6);
+    }
+
+    #[test]
+    #[should_panic(expected = "a step that was announced")]
+    fn a_step_that_was_not_announced_is_not_taken() {
+        let mut learner = Learner::new(&shape(2, &[], 1, Activation::Relu), &streams(&[0]), 2).unwrap();
+        learner.adam.announce(&[[1e-3]]).unwrap();
+        learner.adam.reset().unwrap();
+        let _ = learner.adam.advance();
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Once;
 
 use tch::Device;
 
-use crate::{NnError, cuda};
+use crate::{NnError, cuda, graph};
 
 /// The LibTorch that this crate is built against; the build fails with any other.
 pub const LIBTORCH: &str = "2.11.0";
@@ -18,6 +18,15 @@ pub enum Choice {
     Cpu,
     /// A GPU, or an error that says why there is none.
     Cuda,
+}
+
+/// How exactly a GPU multiplies matrices of single precision. A processor does it in single precision, whatever is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// In single precision.
+    Float32,
+    /// With factors rounded to TF32 (the range of single precision, 10 bits of mantissa) and sums in single precision.
+    Tf32,
 }
 
 /// A device, and why it was taken.
@@ -46,6 +55,16 @@ pub fn select(choice: Choice) -> Result<Selected, NnError> {
             format!("computing on the processor, which is enough; a GPU is left out: {why}"),
         ),
     }
+}
+
+/// Sets how exactly that device multiplies matrices from now on.
+///
+/// For the whole process: whoever computes says how.
+pub fn set_precision(device: Device, precision: Precision) -> Result<(), NnError> {
+    if !device.is_cuda() {
+        return Ok(());
+    }
+    graph::allow_tf32(precision == Precision::Tf32)
 }
 
 /// Sets the number of threads within one operation; results depend on it in the last bits. Operations never run beside

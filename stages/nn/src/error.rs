@@ -29,7 +29,42 @@ pub enum NnError {
     Device(String),
 }
 
+impl NnError {
+    /// Whether memory ran out, of the device or of the machine: fewer networks at a time may fit.
+    pub fn is_out_of_memory(&self) -> bool {
+        /// What LibTorch's allocators and cuBLAS say; there is no type for it in C++ that the bindings keep.
+        const SAID: [&str; 4] = [
+            "out of memory",
+            "can't allocate memory",
+            "not enough memory",
+            "STATUS_ALLOC_FAILED",
+        ];
+        matches!(self, Self::Torch(_) | Self::Graph(_)) && {
+            let message = self.to_string();
+            SAID.iter().any(|said| message.contains(said))
+        }
+    }
+}
+
 /// LibTorch puts a C++ stack trace below its message.
 fn first_line(error: &TchError) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind, Tensor};
+
+    use super::*;
+
+    #[test]
+    fn memory_that_runs_out_is_told_from_other_failures() {
+        // More than there is addressable.
+        let error = Tensor::f_zeros([1 << 60], (Kind::Uint8, Device::Cpu)).unwrap_err();
+        let error = NnError::from(error);
+        assert!(error.is_out_of_memory(), "{error}");
+        let error = Tensor::from_slice(&[1.0_f32]).f_view([7]).unwrap_err();
+        assert!(!NnError::from(error).is_out_of_memory());
+        assert!(!NnError::Device("no memory of a GPU: not enough memory".to_owned()).is_out_of_memory());
+    }
 }

@@ -38,7 +38,8 @@ enum Variant {
 }
 
 impl<V: Ord> Repeated<V> {
-    /// For a step on that device. On a GPU, all that this thread asks of it from now on goes to a stream of its own.
+    /// For a step on that device. On a GPU, all that this thread asks of it from now on goes to a stream of its own, the same
+    /// for all that it repeats; what it asked for before is done by then.
     pub fn new(device: Device) -> Result<Self, NnError> {
         let shim = device.is_cuda().then(Shim::load).transpose()?;
         if let Some(shim) = &shim {
@@ -48,6 +49,11 @@ impl<V: Ord> Repeated<V> {
             shim,
             variants: BTreeMap::new(),
         })
+    }
+
+    /// Forgets what was recorded: variants of before do not come again.
+    pub fn forget(&mut self) {
+        self.variants.clear();
     }
 
     /// Does the step.
@@ -110,7 +116,15 @@ impl Drop for Graph {
     }
 }
 
+/// Whether matrix products on GPUs, of the whole process, may round their factors to TF32.
+pub(crate) fn allow_tf32(allowed: bool) -> Result<(), NnError> {
+    let shim = Shim::load()?;
+    // SAFETY: the arguments are as `call` gives them.
+    Shim::call(|error, length| unsafe { (shim.allow_tf32)(c_int::from(allowed), error, length) })
+}
+
 type Guarded = unsafe extern "C" fn(*mut c_char, usize) -> c_int;
+type Switch = unsafe extern "C" fn(c_int, *mut c_char, usize) -> c_int;
 type Begin = unsafe extern "C" fn(*mut *mut c_void, *mut c_char, usize) -> c_int;
 type WithGraph = unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> c_int;
 type Free = unsafe extern "C" fn(*mut c_void);
@@ -119,6 +133,7 @@ type Free = unsafe extern "C" fn(*mut c_void);
 #[derive(Clone, Copy)]
 struct Shim {
     stream: Guarded,
+    allow_tf32: Switch,
     begin: Begin,
     end: WithGraph,
     replay: WithGraph,
@@ -132,6 +147,7 @@ impl Shim {
         unsafe {
             Ok(Self {
                 stream: library.symbol(c"provenir_graph_stream")?,
+                allow_tf32: library.symbol(c"provenir_allow_tf32")?,
                 begin: library.symbol(c"provenir_graph_begin")?,
                 end: library.symbol(c"provenir_graph_end")?,
                 replay: library.symbol(c"provenir_graph_replay")?,

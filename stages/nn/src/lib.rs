@@ -9,7 +9,7 @@
 //! * [`Adam`]: the optimiser, with state that can be saved, a learning rate for each network and gradient clipping.
 //! * [`Repeated`]: a step that a GPU repeats without being told every operation again.
 //! * [`Schedule`]: how the learning rate changes.
-//! * [`device`]: where to compute, and why not there.
+//! * [`device`]: where to compute, how exactly, and why not there.
 //!
 //! **Shapes.** K networks (`members`), B samples (`rows`): inputs `[K, B, in]`, weights `[K, in, out]`, biases
 //! `[K, 1, out]`. Everything that is learnt lies in one tensor `[K, P]`, and so do its gradient and Adam's moments: the

@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if widths.is_empty() {
         widths = vec![32, 64, 128, 256];
     }
-    let inputs = Inputs::new().with_table("demos", demonstrations(SAMPLES)?.into_table()?);
+    let inputs = Inputs::new().with_table("demos", demonstrations(SAMPLES, (16, 3))?.into_table()?);
     for method in ["bc", "rbc"] {
         for width in &widths {
             let parameters: TrainParameters = serde_json::from_value(json!({

@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if widths.is_empty() {
         widths = vec![256, 500];
     }
-    let inputs = Inputs::new().with_table("demos", demonstrations(SAMPLES)?.into_table()?);
+    let inputs = Inputs::new().with_table("demos", demonstrations(SAMPLES, (16, 3))?.into_table()?);
     for width in widths {
         for (method, objective, epochs) in [
             ("bc", "direct", 8),

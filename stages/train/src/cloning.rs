@@ -1,12 +1,12 @@
 use std::ops::Range;
 
-use provenir_nn::{Ensemble, NnError, Shape};
+use provenir_nn::{Ensemble, NnError, Repeated, Shape};
 use provenir_random::Stream;
 use tch::{Kind, Tensor};
 
 use crate::data::Data;
 use crate::learner::Descent;
-use crate::method::{Findings, Memory, Method, Notes, Trace, frequencies, recall_learners};
+use crate::method::{Findings, Memory, Method, Notes, Stretch, Trace, frequencies, recall_learners};
 use crate::order::{Order, Selected};
 use crate::student::{Batch, Student};
 use crate::sweep::{Residuals, Sweep};
@@ -76,7 +76,28 @@ pub(crate) trait Rule {
         Ok(())
     }
 
-    /// Gives the loss of each network on the minibatch, and turns the residuals into its derivative by the output.
+    /// What decides, beside values on the device, which operations [`Rule::judge`] asks for.
+    fn variant(&self) -> u8 {
+        0
+    }
+
+    /// As [`Method::announce`]: learning rates of each network, for what the rule itself learns.
+    fn announce(&mut self, _: &[Vec<f64>]) -> Result<(), NnError> {
+        Ok(())
+    }
+
+    /// Begins the next of the steps that were announced.
+    fn advance(&mut self) -> Result<(), NnError> {
+        Ok(())
+    }
+
+    /// Ends a step.
+    fn settle(&mut self) -> Result<(), NnError> {
+        Ok(())
+    }
+
+    /// Gives the loss of each network on the minibatch, and turns the residuals into its derivative by the output. A GPU
+    /// repeats it ([`Repeated`]): it reads and writes tensors that stay where they are, and nothing of the host changes.
     fn judge(&mut self, batch: &mut Batch<'_>) -> Result<Verdict, NnError>;
 
     /// What there is to note of each policy at the end of an epoch.
@@ -137,12 +158,16 @@ pub(crate) struct Cloning<'a, R> {
     /// Where the rule selects.
     selected: Option<Selected>,
     rule: R,
+    trace: Trace,
+    /// Minibatches of either size, and the rule's variants.
+    repeated: Repeated<(usize, u8)>,
 }
 
 impl<'a, R: Rule> Cloning<'a, R> {
     /// Policies at their initial values, of `committee` networks each.
     pub(crate) fn new(setting: &Setting<'a>, committee: usize, rule: R) -> Result<Self, NnError> {
         let data = setting.data;
+        let repeated = Repeated::new(data.device())?;
         let networks = setting.networks(committee);
         let order = setting.order(committee)?;
         let student = setting.student(&networks, "policy", &order)?;
@@ -156,6 +181,8 @@ impl<'a, R: Rule> Cloning<'a, R> {
             order,
             student,
             rule,
+            trace: Trace::new(data.members, data.device())?,
+            repeated,
         })
     }
 
@@ -179,22 +206,22 @@ impl<'a, R: Rule> Cloning<'a, R> {
         (course, &mut self.rule)
     }
 
-    /// The mean over each committee.
-    fn of_policies(&self, values: Tensor) -> Result<Tensor, NnError> {
-        if self.committee == 1 {
-            return Ok(values);
-        }
-        Ok(values
-            .f_view([-1, self.committee as i64])?
-            .f_mean_dim(1, false, Kind::Float)?)
-    }
-
     fn selections(&self) -> Result<Vec<u64>, NnError> {
         match &self.selected {
             Some(selected) => selected.counts(),
             None => Ok(self.order.drawn().to_vec()),
         }
     }
+}
+
+/// The mean over each committee.
+fn of_policies(values: &Tensor, committee: usize) -> Result<Tensor, NnError> {
+    if committee == 1 {
+        return Ok(values.shallow_clone());
+    }
+    Ok(values
+        .f_view([-1, committee as i64])?
+        .f_mean_dim(1, false, Kind::Float)?)
 }
 
 impl<R: Rule> Method for Cloning<'_, R> {
@@ -213,26 +240,68 @@ impl<R: Rule> Method for Cloning<'_, R> {
     fn begin_epoch(&mut self, epoch: u64) -> Result<(), NnError> {
         let (mut course, rule) = self.course();
         rule.begin_epoch(epoch, &mut course)?;
-        self.order.shuffle(epoch)
+        self.order.shuffle(epoch);
+        Ok(())
     }
 
-    fn step(&mut self, within: usize, _: u64, rates: &[f64]) -> Result<Trace, NnError> {
-        let index = self.order.minibatch(within)?;
-        let rates: Vec<f64> = rates
-            .iter()
-            .flat_map(|rate| std::iter::repeat_n(*rate, self.committee))
-            .collect();
-        let mut batch = self.student.pass(self.data, &index, &rates)?;
-        let Verdict { loss, selected } = self.rule.judge(&mut batch)?;
-        if let (Some(selected), Some(flags)) = (&mut self.selected, selected) {
-            selected.add(&index, &flags.f_to_kind(Kind::Int64)?.f_reshape(-1)?)?;
+    fn stretch(&self) -> usize {
+        self.order.stretch()
+    }
+
+    fn announce(&mut self, stretch: &Stretch, rates: &[Vec<f64>]) -> Result<(), NnError> {
+        self.order.announce(stretch.within.clone())?;
+        let of_networks = |rates: &Vec<f64>| -> Vec<f64> {
+            let each = rates.iter();
+            each.flat_map(|rate| std::iter::repeat_n(*rate, self.committee))
+                .collect()
+        };
+        let rates: Vec<Vec<f64>> = rates.iter().map(of_networks).collect();
+        self.student.learner.announce(&rates)?;
+        self.rule.announce(&rates)
+    }
+
+    fn step(&mut self, within: usize) -> Result<(), NnError> {
+        let place = self.order.load(within)?;
+        self.student.learner.advance()?;
+        self.rule.advance()?;
+        let Self {
+            data,
+            committee,
+            order,
+            student,
+            selected,
+            rule,
+            trace,
+            repeated,
+            ..
+        } = self;
+        let index = order.minibatch(place);
+        repeated.run((place, rule.variant()), || {
+            let mut batch = student.pass(data, index)?;
+            let Verdict {
+                loss,
+                selected: flags,
+            } = rule.judge(&mut batch)?;
+            if let (Some(selected), Some(flags)) = (selected.as_mut(), flags) {
+                selected.add(index, &flags.f_to_kind(Kind::Int64)?.f_reshape(-1)?)?;
+            }
+            let norm = student.descend(&batch)?;
+            trace.note(Trace::LOSS, &of_policies(&loss, *committee)?)?;
+            trace.note(Trace::NORM, &of_policies(norm, *committee)?)
+        })?;
+        self.student.learner.settle()?;
+        self.rule.settle()
+    }
+
+    fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    fn foresee(&mut self, stretch: &Stretch) {
+        // An order is drawn for a whole epoch.
+        if stretch.within.start == 0 {
+            self.order.foresee(stretch.epoch);
         }
-        let norm = self.student.descend(&batch)?;
-        Ok(Trace {
-            loss: self.of_policies(loss)?,
-            norm: self.of_policies(norm)?,
-            median: None,
-        })
     }
 
     fn notes(&self) -> Result<Notes, NnError> {

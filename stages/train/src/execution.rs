@@ -5,7 +5,7 @@ use std::time::Duration;
 use provenir_api::protocol::Blame;
 use provenir_execution::{Cell, Context, Execution, Failure, Inputs, Outputs};
 use provenir_kinds::train::{self, Train, TrainParameters};
-use provenir_nn::device::{Choice, select, set_threads};
+use provenir_nn::device::{Choice, Precision, Selected, select, set_precision, set_threads};
 use provenir_nn::{Schedule, Shape};
 use provenir_policy::{About, ActionMap, Activation, Policy, PolicySet, Squash, Standardisation};
 use provenir_random::Stream;
@@ -61,22 +61,20 @@ pub(crate) fn train_all(
         return Vec::new();
     };
     set_threads(first.parameters.threads);
-    let selected = match select(choice(first.parameters.device)).map_err(failure) {
+    let selected = match device(first.parameters) {
         Ok(selected) => selected,
         Err(failure) => return cells.iter().map(|_| Err(failure.clone())).collect(),
     };
     let mut results: Vec<Option<Result<Outputs, Failure>>> = cells.iter().map(|_| None).collect();
-    let mut companies: BTreeMap<Steps, Vec<Pupil<'_>>> = BTreeMap::new();
+    let mut pupils = Vec::with_capacity(cells.len());
     for (place, cell) in cells.iter().enumerate() {
         cell.context.info(&selected.reason);
         match Pupil::new(place, *cell) {
-            Ok(pupil) => companies.entry(pupil.steps()).or_default().push(pupil),
+            Ok(pupil) => pupils.push(pupil),
             Err(failure) => results[place] = Some(Err(failure)),
         }
     }
-    for pupils in companies.values() {
-        teach(pupils, selected.device, pace, &mut results);
-    }
+    teach_all(pupils, selected.device, pace, &mut results);
     let missing = || Err(Failure::bug("a cell of a group was left out"));
     results
         .into_iter()
@@ -84,36 +82,63 @@ pub(crate) fn train_all(
         .collect()
 }
 
-/// Trains policies together; where that cannot be done, because memory runs out or for a reason that may concern only some
-/// of them, each half for itself.
-fn teach(
-    pupils: &[Pupil<'_>],
+/// Trains policies, those together whose steps have the same shape.
+fn teach_all(
+    pupils: Vec<Pupil<'_>>,
     device: Device,
     pace: Duration,
     results: &mut [Option<Result<Outputs, Failure>>],
 ) {
-    match train_together(pupils, device, pace) {
+    let mut companies: BTreeMap<Steps, Vec<Pupil<'_>>> = BTreeMap::new();
+    for pupil in pupils {
+        companies.entry(pupil.steps()).or_default().push(pupil);
+    }
+    for pupils in companies.into_values() {
+        teach(pupils, device, pace, results);
+    }
+}
+
+/// Trains policies together; where that cannot be done, because memory runs out or for a reason that may concern only some
+/// of them, each half for itself, from the checkpoints that they left.
+fn teach(
+    mut pupils: Vec<Pupil<'_>>,
+    device: Device,
+    pace: Duration,
+    results: &mut [Option<Result<Outputs, Failure>>],
+) {
+    let failure = match train_together(&pupils, device, pace) {
         Ok(trained) => {
             for (pupil, result) in pupils.iter().zip(trained) {
                 results[pupil.place] = Some(result);
             }
+            return;
         }
-        Err(failure) if pupils.len() == 1 || failure.blame() == Blame::Cancelled => {
-            for pupil in pupils {
-                results[pupil.place] = Some(Err(failure.clone()));
+        Err(failure) => failure,
+    };
+    if pupils.len() == 1 || failure.blame() == Blame::Cancelled {
+        for pupil in pupils {
+            results[pupil.place] = Some(Err(failure.clone()));
+        }
+        return;
+    }
+    let together = pupils.len();
+    let right = pupils.split_off(together / 2);
+    for half in [pupils, right] {
+        half[0].cell.context.warn(format!(
+            "{together} policies cannot be trained together ({failure}): going on with {}",
+            half.len()
+        ));
+        let mut ready = Vec::with_capacity(half.len());
+        for mut pupil in half {
+            match left_by_earlier_attempt(u64::from(pupil.cell.parameters.epochs), pupil.cell.context) {
+                Ok(state) => {
+                    pupil.state = state;
+                    ready.push(pupil);
+                }
+                Err(failure) => results[pupil.place] = Some(Err(failure)),
             }
         }
-        Err(failure) => {
-            let (left, right) = pupils.split_at(pupils.len() / 2);
-            for half in [left, right] {
-                half[0].cell.context.warn(format!(
-                    "{} policies cannot be trained together ({failure}): going on with {}",
-                    pupils.len(),
-                    half.len()
-                ));
-                teach(half, device, pace, results);
-            }
-        }
+        teach_all(ready, device, pace, results);
     }
 }
 
@@ -360,6 +385,24 @@ fn validation(inputs: &Inputs, demos: &Demonstrations) -> Result<Option<Demonstr
         .help("wire both from demonstrations of one expert"));
     }
     Ok((validation.rows() > 0).then_some(validation))
+}
+
+/// Where and how exactly these parameters compute, which holds from now on.
+fn device(parameters: &TrainParameters) -> Result<Selected, Failure> {
+    let mut selected = select(choice(parameters.device)).map_err(failure)?;
+    let precision = match parameters.precision {
+        train::Precision::Float32 => Precision::Float32,
+        train::Precision::Tf32 => Precision::Tf32,
+    };
+    set_precision(selected.device, precision).map_err(failure)?;
+    if precision == Precision::Tf32 {
+        selected.reason += if selected.device.is_cuda() {
+            ", in TF32"
+        } else {
+            "; in single precision, as processors have no TF32"
+        };
+    }
+    Ok(selected)
 }
 
 fn choice(device: train::Device) -> Choice {

@@ -57,16 +57,32 @@ impl Learner {
         self.adam.reset()
     }
 
-    /// One step of each network against the gradient of its loss, whose derivative by the output stands in `backward`;
-    /// gives the norms of the gradients, `[J]`.
-    pub(crate) fn descend(
-        &mut self,
-        forward: &Forward,
-        backward: &mut Backward,
-        rates: &[f64],
-    ) -> Result<Tensor, NnError> {
+    /// The rates of steps to come, of each network, step after step.
+    pub(crate) fn announce(&mut self, rates: &[Vec<f64>]) -> Result<(), NnError> {
+        self.adam.announce(rates)
+    }
+
+    /// Begins the next of the steps that were announced.
+    pub(crate) fn advance(&mut self) -> Result<(), NnError> {
+        self.adam.advance()
+    }
+
+    /// Begins a step that was not announced.
+    pub(crate) fn prepare(&mut self, rates: &[f64]) -> Result<(), NnError> {
+        self.adam.prepare(rates)
+    }
+
+    /// The part of a step that a GPU can repeat: moves each network against the gradient of its loss, whose derivative by the
+    /// output stands in `backward`; gives the norms of the gradients, `[J]`, always the same tensor.
+    pub(crate) fn descend(&mut self, forward: &Forward, backward: &mut Backward) -> Result<&Tensor, NnError> {
         backward.run(&self.ensemble, forward, &mut self.gradient)?;
-        self.adam.step(rates, self.clip)
+        self.adam.apply(self.clip)?;
+        Ok(self.adam.norms())
+    }
+
+    /// Ends a step.
+    pub(crate) fn settle(&mut self) -> Result<(), NnError> {
+        self.adam.settle()
     }
 
     pub(crate) fn save(&self) -> Result<LearnerState, NnError> {

@@ -1,7 +1,7 @@
 use std::ops::Range;
 
 use provenir_nn::{Ensemble, NnError};
-use tch::Tensor;
+use tch::{Device, Kind, Tensor};
 
 use crate::learner::{Learner, LearnerState};
 
@@ -21,12 +21,31 @@ pub(crate) trait Method {
         0..epochs
     }
 
-    /// Prepares the steps of an epoch, counted from 0.
+    /// Prepares an epoch, counted from 0.
     fn begin_epoch(&mut self, epoch: u64) -> Result<(), NnError>;
 
-    /// A gradient step: the one of this number within its epoch and within the run, both counted from 0, with a learning
-    /// rate for each policy.
-    fn step(&mut self, within: usize, step: u64, rates: &[f64]) -> Result<Trace, NnError>;
+    /// The most steps that may be announced at once.
+    fn stretch(&self) -> usize;
+
+    /// Brings to the device what these steps of the epoch that was begun need, with a learning rate for each policy, step after
+    /// step: none of them waits for the host.
+    fn announce(&mut self, stretch: &Stretch, rates: &[Vec<f64>]) -> Result<(), NnError>;
+
+    /// Takes a gradient step, of this number within its epoch, counted from 0: the first of those that were announced and
+    /// not taken. What it found stands in [`Method::trace`]. On a GPU it is asked for, and done in its turn.
+    fn step(&mut self, within: usize) -> Result<(), NnError>;
+
+    /// What the last step found.
+    fn trace(&self) -> &Trace;
+
+    /// Whether blocks have a median, which steps find.
+    fn has_median(&self) -> bool {
+        false
+    }
+
+    /// Draws on the host what steps that may be announced next will need, while a device is busy with others. It changes no
+    /// result, whether they come or not.
+    fn foresee(&mut self, _: &Stretch) {}
 
     /// What there is to note at the end of an epoch.
     fn notes(&self) -> Result<Notes, NnError> {
@@ -53,20 +72,46 @@ pub(crate) trait Method {
     fn findings(&mut self) -> Result<Findings, NnError>;
 }
 
-/// What a step leaves to be read at the end of the epoch, so that no step waits for the device: `[K]` each.
-pub(crate) struct Trace {
-    /// Loss that gave the gradient, before the step.
-    pub(crate) loss: Tensor,
-    /// Norm of the policy's gradient, before clipping.
-    pub(crate) norm: Tensor,
-    /// Value of the median block.
-    pub(crate) median: Option<Tensor>,
+/// Steps that follow each other within an epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    pub(crate) epoch: u64,
+    /// Their numbers within it, counted from 0.
+    pub(crate) within: Range<usize>,
+    /// The number of the first within the run, counted from 0.
+    pub(crate) first: u64,
 }
 
+/// What a step found of each policy, at a place that stays, `[3, K]`: the loss that gave the gradient, before the step; the
+/// norm of the gradient, before clipping; and, where there is one, the value of the median block.
+pub(crate) struct Trace(Tensor);
+
 impl Trace {
+    pub(crate) const LOSS: usize = 0;
+    pub(crate) const NORM: usize = 1;
+    pub(crate) const MEDIAN: usize = 2;
+
+    /// Of so many policies.
+    pub(crate) fn new(policies: usize, device: Device) -> Result<Self, NnError> {
+        Ok(Self(Tensor::f_zeros(
+            [3, policies as i64],
+            (Kind::Float, device),
+        )?))
+    }
+
+    /// Notes a part of it, `[K]`.
+    pub(crate) fn note(&self, what: usize, values: &Tensor) -> Result<(), NnError> {
+        Ok(self.0.f_get(what as i64)?.f_copy_(values)?)
+    }
+
+    /// All of it.
+    pub(crate) fn values(&self) -> &Tensor {
+        &self.0
+    }
+
     /// Waits until the device has taken the step.
     pub(crate) fn wait(&self) -> Result<(), NnError> {
-        Vec::<f64>::try_from(self.norm.f_to_kind(tch::Kind::Double)?)?;
+        let _ = self.0.f_to_device(Device::Cpu)?;
         Ok(())
     }
 }

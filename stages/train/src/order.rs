@@ -1,5 +1,7 @@
 //! Which samples make which minibatch, and how often each was used.
 
+use std::ops::Range;
+
 use provenir_nn::NnError;
 use provenir_random::Stream;
 use tch::{Device, Kind, Tensor};
@@ -19,9 +21,15 @@ pub(crate) struct Order {
     /// N
     samples: usize,
     size: usize,
-    device: Device,
-    /// Samples counted through all data sets, `[J, N]`.
-    sequence: Tensor,
+    /// The order of the epoch that was begun: samples counted through all data sets, network after network, `[J · N]`.
+    sequence: Vec<i64>,
+    /// That of another epoch, drawn ahead.
+    ahead: Option<(u64, Vec<i64>)>,
+    /// The part of the order on the device that minibatches are taken from now, `[J, …]`, and where in the epoch it begins.
+    announced: Tensor,
+    start: usize,
+    /// The minibatch of this step, `[J · B]`, at places that stay: of a whole one, and of the short one.
+    minibatches: Vec<Tensor>,
     /// `[K · N]`
     drawn: Vec<u64>,
 }
@@ -35,16 +43,26 @@ impl Order {
         size: usize,
         device: Device,
     ) -> Result<Self, NnError> {
-        Ok(Self {
+        let mut order = Self {
             pools: None,
             samples,
             size: size.min(samples),
-            device,
-            sequence: Tensor::f_zeros([0, 0], (Kind::Int64, device))?,
+            sequence: Vec::new(),
+            ahead: None,
+            announced: Tensor::f_zeros([0, 0], (Kind::Int64, device))?,
+            start: 0,
+            minibatches: Vec::new(),
             drawn: vec![0; streams.len() / committee * samples],
             streams,
             committee,
-        })
+        };
+        let (whole, short) = order.sizes();
+        let networks = order.streams.len();
+        order.minibatches = std::iter::once(whole)
+            .chain(short)
+            .map(|rows| Tensor::f_zeros([(networks * rows) as i64], (Kind::Int64, device)))
+            .collect::<Result<_, _>>()?;
+        Ok(order)
     }
 
     /// From now on each network uses its pool alone; none is empty.
@@ -54,6 +72,7 @@ impl Order {
             "a pool of samples for each network"
         );
         self.pools = Some(pools);
+        self.ahead = None;
     }
 
     /// The samples that a network may use.
@@ -70,8 +89,12 @@ impl Order {
         (self.size, (short > 0).then_some(short))
     }
 
-    /// Draws the order of an epoch.
-    pub(crate) fn shuffle(&mut self, epoch: u64) -> Result<(), NnError> {
+    /// How many steps' minibatches may be announced at once.
+    pub(crate) fn stretch(&self) -> usize {
+        stretch(self.streams.len() * self.size)
+    }
+
+    fn draw(&self, epoch: u64) -> Vec<i64> {
         let mut order = Vec::with_capacity(self.streams.len() * self.samples);
         for (network, stream) in self.streams.iter().enumerate() {
             let offset = network / self.committee * self.samples;
@@ -82,26 +105,59 @@ impl Order {
                 let pool = self.pools.as_ref().map(|pools| &pools[network]);
                 let permutation = stream.permutation(pool.map_or(self.samples, Vec::len));
                 for place in permutation.into_iter().take(wanted) {
-                    let sample = offset + pool.map_or(place, |pool| pool[place]);
-                    self.drawn[sample] += 1;
-                    order.push(sample as i64);
+                    order.push((offset + pool.map_or(place, |pool| pool[place])) as i64);
                 }
             }
         }
-        self.sequence = Tensor::f_from_slice(&order)?
-            .f_view([self.streams.len() as i64, self.samples as i64])?
-            .f_to_device(self.device)?;
+        order
+    }
+
+    /// Draws the order of an epoch that may be the next, while a device is busy with this one.
+    pub(crate) fn foresee(&mut self, epoch: u64) {
+        self.ahead = Some((epoch, self.draw(epoch)));
+    }
+
+    /// Draws the order of an epoch, which begins now.
+    pub(crate) fn shuffle(&mut self, epoch: u64) {
+        self.sequence = match self.ahead.take() {
+            Some((foreseen, order)) if foreseen == epoch => order,
+            _ => self.draw(epoch),
+        };
+        for sample in &self.sequence {
+            self.drawn[*sample as usize] += 1;
+        }
+    }
+
+    /// Brings the minibatches of these steps of the epoch to the device.
+    pub(crate) fn announce(&mut self, steps: Range<usize>) -> Result<(), NnError> {
+        let start = steps.start * self.size;
+        let end = (steps.end * self.size).min(self.samples);
+        let rows = self.sequence.chunks(self.samples);
+        let part: Vec<i64> = rows.flat_map(|row| &row[start..end]).copied().collect();
+        self.announced = Tensor::f_from_slice(&part)?
+            .f_view([self.streams.len() as i64, (end - start) as i64])?
+            .f_to_device(self.announced.device())?;
+        self.start = start;
         Ok(())
     }
 
-    /// The samples of a minibatch of the epoch, counted through all data sets, `[J · B]`.
-    pub(crate) fn minibatch(&self, within: usize) -> Result<Tensor, NnError> {
+    /// Brings in a minibatch of those that were announced; gives which of the two sizes it has.
+    pub(crate) fn load(&mut self, within: usize) -> Result<usize, NnError> {
         let start = within * self.size;
-        let count = self.size.min(self.samples - start);
-        Ok(self
-            .sequence
-            .f_narrow(1, start as i64, count as i64)?
-            .f_reshape(-1)?)
+        let rows = self.size.min(self.samples - start);
+        let from = self
+            .announced
+            .f_narrow(1, (start - self.start) as i64, rows as i64)?;
+        let place = usize::from(rows < self.size);
+        self.minibatches[place]
+            .f_view([-1, rows as i64])?
+            .f_copy_(&from)?;
+        Ok(place)
+    }
+
+    /// The samples of the last minibatch of that size, counted through all data sets, `[J · B]`: always the same tensor.
+    pub(crate) fn minibatch(&self, place: usize) -> &Tensor {
+        &self.minibatches[place]
     }
 
     /// How often each sample was drawn, `[K · N]`.
@@ -114,6 +170,14 @@ impl Order {
         self.drawn.clone_from(&memory.drawn);
         Ok(())
     }
+}
+
+/// How many steps' samples are brought to the device at once, where a step takes so many: a bounded amount of memory on
+/// both sides, and long enough that the wait between two stretches does not count.
+pub(crate) fn stretch(samples: usize) -> usize {
+    /// 64 MiB.
+    const SAMPLES: usize = (64 << 20) / size_of::<i64>();
+    (SAMPLES / samples).max(1)
 }
 
 /// How often samples gave a gradient, counted on the device.
@@ -150,12 +214,49 @@ impl Selected {
 mod tests {
     use super::*;
 
-    fn epoch(order: &mut Order, epoch: u64) -> Vec<Vec<i64>> {
-        order.shuffle(epoch).unwrap();
+    /// The minibatches of an epoch, so many of them announced at a time.
+    fn epoch_by(order: &mut Order, epoch: u64, together: usize) -> Vec<Vec<i64>> {
+        order.shuffle(epoch);
         let (size, _) = order.sizes();
-        (0..order.samples.div_ceil(size))
-            .map(|within| Vec::try_from(order.minibatch(within).unwrap()).unwrap())
-            .collect()
+        let steps = order.samples.div_ceil(size);
+        let mut batches = Vec::new();
+        for within in 0..steps {
+            if within % together == 0 {
+                order.announce(within..(within + together).min(steps)).unwrap();
+            }
+            let place = order.load(within).unwrap();
+            batches.push(Vec::try_from(order.minibatch(place)).unwrap());
+        }
+        batches
+    }
+
+    fn epoch(order: &mut Order, epoch: u64) -> Vec<Vec<i64>> {
+        epoch_by(order, epoch, 1000)
+    }
+
+    #[test]
+    fn minibatches_do_not_depend_on_how_they_are_announced_or_on_what_was_foreseen() {
+        let order = || {
+            let streams: Vec<Stream> = (0..3).map(|seed| Stream::new(seed, "test")).collect();
+            Order::new(streams, 1, 11, 4, Device::Cpu).unwrap()
+        };
+        let mut plain = order();
+        let expected: Vec<_> = (0..3).map(|number| epoch(&mut plain, number)).collect();
+        let mut other = order();
+        for (number, expected) in (0..).zip(&expected) {
+            assert_eq!(&epoch_by(&mut other, number, 1 + number as usize), expected);
+            // The next one, but once.
+            other.foresee(if number == 0 { 1 } else { 7 });
+        }
+        assert_eq!(plain.drawn(), other.drawn());
+        assert_eq!(plain.drawn().iter().sum::<u64>(), 3 * 33);
+        // What was foreseen for other pools is not used.
+        other.foresee(5);
+        other.restrict(vec![vec![0]; 3]);
+        assert_eq!(
+            epoch(&mut other, 5)[0],
+            [0, 0, 0, 0, 11, 11, 11, 11, 22, 22, 22, 22]
+        );
     }
 
     #[test]

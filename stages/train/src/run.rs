@@ -4,10 +4,10 @@ use std::time::Duration;
 use provenir_api::protocol::Progress;
 use provenir_execution::{Context, Failure};
 use provenir_nn::{NnError, Schedule};
-use tch::Tensor;
+use tch::{Device, Kind, Tensor};
 
 use crate::checkpoint::{NAME, decode, encode};
-use crate::method::{Findings, Method, Notes, Trace};
+use crate::method::{Findings, Method, Notes, Stretch, Trace};
 use crate::state::{Journal, State};
 use crate::validation::Validation;
 
@@ -94,6 +94,8 @@ pub(crate) fn run(
     let mut trained = Duration::ZERO;
     let mut saved = elapsed(company);
     while state.epochs < plan.epochs {
+        #[cfg(test)]
+        crate::tests::memory::allocate(members, state.epochs).map_err(failure)?;
         let began = elapsed(company);
         let rate = train_epoch(method, plan, state, company)?;
         // The epoch's losses have been read: an accelerator has nothing left to do.
@@ -135,6 +137,15 @@ pub(crate) fn run(
 }
 
 impl Plan {
+    /// The steps of an epoch from one on, as many as may be announced at once.
+    pub(crate) fn stretch(&self, epoch: u64, start: usize, most: usize) -> Stretch {
+        Stretch {
+            epoch,
+            within: start..self.steps.min(start + most),
+            first: epoch * self.steps as u64 + start as u64,
+        }
+    }
+
     /// Share of the learning rates at a step out of so many, and the rates.
     fn rates_at(&self, step: u64, steps: u64) -> (f64, Vec<f64>) {
         let share = self.schedule.share(step, steps);
@@ -152,48 +163,102 @@ fn train_epoch(
     let span = method.span(state.epochs, plan.epochs);
     let in_span = (span.end - span.start) * plan.steps as u64;
     let total = plan.epochs * plan.steps as u64;
-    let mut traces = Vec::with_capacity(plan.steps);
+    let mut found = Found::default();
     let mut share = 1.0;
     method.begin_epoch(state.epochs).map_err(failure)?;
-    for within in 0..plan.steps {
-        company.surroundings().check_cancelled()?;
-        let step = state.epochs * plan.steps as u64 + within as u64;
-        let (at_step, rates) = plan.rates_at(step - span.start * plan.steps as u64, in_span);
-        share = at_step;
-        traces.push(method.step(within, step, &rates).map_err(failure)?);
-        for (member, context) in company.learning() {
-            context.progress(progress(
-                step + 1,
-                total,
-                &state.journal,
-                member,
-                plan.rates.len(),
-            ));
+    let mut stretch = plan.stretch(state.epochs, 0, method.stretch());
+    loop {
+        let (shares, rates): (Vec<f64>, Vec<Vec<f64>>) = (stretch.first..)
+            .take(stretch.within.len())
+            .map(|step| plan.rates_at(step - span.start * plan.steps as u64, in_span))
+            .unzip();
+        share = shares.last().copied().unwrap_or(share);
+        method.announce(&stretch, &rates).map_err(failure)?;
+        let traces = Traces::new(method, stretch.within.len()).map_err(failure)?;
+        for (step, within) in (stretch.first..).zip(stretch.within.clone()) {
+            company.surroundings().check_cancelled()?;
+            method.step(within).map_err(failure)?;
+            traces
+                .take(within - stretch.within.start, method)
+                .map_err(failure)?;
+            for (member, context) in company.learning() {
+                context.progress(progress(
+                    step + 1,
+                    total,
+                    &state.journal,
+                    member,
+                    plan.rates.len(),
+                ));
+            }
         }
+        let end = stretch.within.end;
+        let next = if end < plan.steps {
+            plan.stretch(state.epochs, end, method.stretch())
+        } else {
+            plan.stretch(state.epochs + 1, 0, method.stretch())
+        };
+        if next.epoch < plan.epochs {
+            method.foresee(&next);
+        }
+        traces.read(method.has_median(), &mut found).map_err(failure)?;
+        if next.epoch > state.epochs {
+            break;
+        }
+        stretch = next;
     }
-    read_traces(&traces, state, company)?;
+    note(&found, state, company);
     Ok(share)
 }
 
-/// The means of an epoch's traces go into the journal; a number that is not finite stops its policy, whose checkpoint
-/// stays.
-fn read_traces(traces: &[Trace], state: &mut State, company: &mut Company<'_>) -> Result<(), Failure> {
-    let read = |pick: &dyn Fn(&Trace) -> Option<&Tensor>| -> Result<Vec<Vec<f64>>, NnError> {
-        let Some(rows) = traces.iter().map(pick).collect::<Option<Vec<_>>>() else {
-            return Ok(Vec::new());
+/// What the steps of a stretch found, on the device: read once, so that no step waits.
+struct Traces(Tensor);
+
+/// What the steps of an epoch found: of each, `[K]`.
+#[derive(Default)]
+struct Found {
+    loss: Vec<Vec<f64>>,
+    norm: Vec<Vec<f64>>,
+    /// Empty where there is none.
+    median: Vec<Vec<f64>>,
+}
+
+impl Traces {
+    fn new(method: &dyn Method, steps: usize) -> Result<Self, NnError> {
+        let values = method.trace().values();
+        let (parts, policies) = values.size2()?;
+        let kind = (values.kind(), values.device());
+        Ok(Self(Tensor::f_zeros([steps as i64, parts, policies], kind)?))
+    }
+
+    /// Takes over what the last step found.
+    fn take(&self, place: usize, method: &dyn Method) -> Result<(), NnError> {
+        Ok(self.0.f_get(place as i64)?.f_copy_(method.trace().values())?)
+    }
+
+    /// Waits for the steps.
+    fn read(&self, has_median: bool, found: &mut Found) -> Result<(), NnError> {
+        let all = self.0.f_to_device(Device::Cpu)?.f_to_kind(Kind::Double)?;
+        let part = |part: usize| -> Result<Vec<Vec<f64>>, NnError> {
+            Ok(Vec::try_from(all.f_select(1, part as i64)?)?)
         };
-        Ok(Vec::try_from(
-            Tensor::f_stack(&rows, 0)?.f_to_kind(tch::Kind::Double)?,
-        )?)
-    };
-    let loss = read(&|trace| Some(&trace.loss)).map_err(failure)?;
-    let norm = read(&|trace| Some(&trace.norm)).map_err(failure)?;
-    let median = read(&|trace| trace.median.as_ref()).map_err(failure)?;
+        found.loss.extend(part(Trace::LOSS)?);
+        found.norm.extend(part(Trace::NORM)?);
+        if has_median {
+            found.median.extend(part(Trace::MEDIAN)?);
+        }
+        Ok(())
+    }
+}
+
+/// The means of what an epoch's steps found go into the journal; a number that is not finite stops its policy, whose
+/// checkpoint stays.
+fn note(found: &Found, state: &mut State, company: &mut Company<'_>) {
+    let Found { loss, norm, median } = found;
     let safe = company.safe;
     let diverged = |member: usize| {
         let mut numbers = loss
             .iter()
-            .zip(&norm)
+            .zip(norm)
             .enumerate()
             .flat_map(|(batch, (loss, norm))| {
                 [("loss", loss[member]), ("gradient's norm", norm[member])]
@@ -207,7 +272,7 @@ fn read_traces(traces: &[Trace], state: &mut State, company: &mut Company<'_>) -
             Failure::stage(format!(
                 "the {what} of batch {} of {} in epoch {} is {value}",
                 batch + 1,
-                traces.len(),
+                loss.len(),
                 state.epochs + 1
             ))
             .help(format!(
@@ -221,10 +286,9 @@ fn read_traces(traces: &[Trace], state: &mut State, company: &mut Company<'_>) -
             *failure = diverged(member);
         }
     }
-    state.journal.loss.extend(means(&loss));
-    state.journal.norm.extend(means(&norm));
-    state.journal.median.extend(means(&median));
-    Ok(())
+    state.journal.loss.extend(means(loss));
+    state.journal.norm.extend(means(norm));
+    state.journal.median.extend(means(median));
 }
 
 /// What a method noted of its policies goes into the journal.
@@ -287,9 +351,10 @@ pub(crate) fn left_by_earlier_attempt(epochs: u64, context: &Context<'_>) -> Res
 #[expect(clippy::needless_pass_by_value, reason = "made for `map_err`")]
 pub(crate) fn failure(error: NnError) -> Failure {
     let message = error.to_string();
+    let short_of_memory = error.is_out_of_memory();
     match error {
         NnError::Device(_) => Failure::environment(message).help("set `device` to `auto` or `cpu`"),
-        NnError::Torch(_) | NnError::Graph(_) if message.contains("memory") => Failure::environment(message)
+        NnError::Torch(_) | NnError::Graph(_) if short_of_memory => Failure::environment(message)
             .help("use smaller networks, a smaller `batch` or a smaller `rbc.chunk`"),
         NnError::Policy(_) => Failure::stage(message),
         NnError::Torch(_) | NnError::Graph(_) | NnError::Length { .. } => Failure::bug(message),

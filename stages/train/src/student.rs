@@ -27,8 +27,6 @@ pub(crate) struct Batch<'a> {
     pub(crate) errors: Tensor,
     /// Output − target, `[J, B, out]`: to become the derivative of the networks' losses by the output.
     pub(crate) residuals: Tensor,
-    /// A learning rate for each network.
-    pub(crate) rates: &'a [f64],
 }
 
 impl Batch<'_> {
@@ -92,12 +90,7 @@ impl Student {
     }
 
     /// Passes a minibatch through the networks.
-    pub(crate) fn pass<'a>(
-        &mut self,
-        data: &Data,
-        index: &'a Tensor,
-        rates: &'a [f64],
-    ) -> Result<Batch<'a>, NnError> {
+    pub(crate) fn pass<'a>(&mut self, data: &Data, index: &'a Tensor) -> Result<Batch<'a>, NnError> {
         let place = self.place(index.numel() / self.learner.ensemble.members());
         let Passes {
             forward,
@@ -112,18 +105,17 @@ impl Student {
             index,
             errors: squared_error(forward.output(), targets, &residuals)?,
             residuals,
-            rates,
         })
     }
 
-    /// A step along what the residuals of the minibatch that was passed last have become; gives the norms of the gradients,
-    /// `[J]`.
-    pub(crate) fn descend(&mut self, batch: &Batch<'_>) -> Result<Tensor, NnError> {
+    /// The part of a step that a GPU can repeat, along what the residuals of the minibatch that was passed last have become;
+    /// gives the norms of the gradients, `[J]`, always the same tensor.
+    pub(crate) fn descend(&mut self, batch: &Batch<'_>) -> Result<&Tensor, NnError> {
         let place = self.place(batch.rows());
         let Passes {
             forward, backward, ..
         } = &mut self.passes[place];
-        self.learner.descend(forward, backward, batch.rates)
+        self.learner.descend(forward, backward)
     }
 }
 

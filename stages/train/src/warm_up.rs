@@ -30,9 +30,12 @@ pub(crate) fn warm_up(
     let silent = Context::new(&Silent, &never, "");
     let mut method = method(parameters, setting, &silent)?;
     method.begin_epoch(0).map_err(failure)?;
-    for step in 0..STEPS.min(plan.steps) {
-        let trace = method.step(step, step as u64, &plan.rates).map_err(failure)?;
-        trace.wait().map_err(failure)?;
+    let stretch = plan.stretch(0, 0, STEPS.min(method.stretch()));
+    let rates = vec![plan.rates.clone(); stretch.within.len()];
+    method.announce(&stretch, &rates).map_err(failure)?;
+    for step in stretch.within {
+        method.step(step).map_err(failure)?;
+        method.trace().wait().map_err(failure)?;
     }
     Ok(())
 }

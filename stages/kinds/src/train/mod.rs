@@ -111,6 +111,9 @@ pub struct TrainParameters {
     /// Where to compute. `auto` takes a GPU where there is one and says what it took.
     #[serde(default)]
     pub device: Device,
+    /// How exactly a GPU multiplies matrices. A processor does it in single precision, whatever this says.
+    #[serde(default)]
+    pub precision: Precision,
     /// LibTorch's threads within one operation; results depend on it in the last bits.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 1024))]
@@ -208,6 +211,18 @@ pub enum Device {
     Cpu,
     /// A GPU; an error where there is none.
     Cuda,
+}
+
+/// How exactly a GPU multiplies matrices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// In single precision.
+    #[default]
+    Float32,
+    /// By its tensor cores: factors are rounded to TF32, which has the range of single precision and 10 bits of mantissa, and
+    /// sums are in single precision. Several times faster, and policies differ as by another seed.
+    Tf32,
 }
 
 fn default_hidden() -> Vec<u32> {

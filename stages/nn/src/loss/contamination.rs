@@ -6,6 +6,7 @@ use crate::NnError;
 /// Gaussians about the outputs, contaminated by a uniform density over [−1, 1] in every component: the density of a
 /// target a about an output μ is (1 − ε) N(a; μ, σ²I) + ε 2^−A.
 pub struct Contamination {
+    width: usize,
     /// −log(ε 2^−A) of each network, `[K, 1]`.
     base: Tensor,
     /// Log odds of the Gaussian: their value where the error is 0, and their slope by it, `[K, 1]`.
@@ -59,12 +60,26 @@ impl Contamination {
             .collect();
         let column = |value: &dyn Fn(usize) -> f64| column(odds.len(), device, value);
         Ok(Self {
+            width,
             base: column(&|network| {
                 width as f64 * std::f64::consts::LN_2 - libm::log(parameters[network].1)
             })?,
             offset: column(&|network| odds[network].offset)?,
             slope: column(&|network| odds[network].slope)?,
         })
+    }
+
+    /// Takes other parameters, as many as before; what a GPU has recorded of this density follows them.
+    ///
+    /// # Panics
+    ///
+    /// As [`Contamination::new`].
+    pub fn set(&mut self, parameters: &[(f64, f64)]) -> Result<(), NnError> {
+        let other = Self::new(self.width, parameters, self.base.device())?;
+        self.base.f_copy_(&other.base)?;
+        self.offset.f_copy_(&other.offset)?;
+        self.slope.f_copy_(&other.slope)?;
+        Ok(())
     }
 
     /// Negative log-likelihoods of samples with these squared errors, `[K, B]`, and their responsibilities as weights: 2σ²/A
@@ -109,7 +124,8 @@ mod tests {
         let errors: Vec<f64> = (0..40).map(|index| 1e-4 * 1.25_f64.powi(index)).collect();
         for (width, sigma, epsilon) in [(1, 0.3, 0.2), (3, 0.25, 0.05), (8, 0.5, 0.4)] {
             let parameters = [(sigma, epsilon)];
-            let mixture = Contamination::new(width as usize, &parameters, Device::Cpu).unwrap();
+            let mut mixture = Contamination::new(width as usize, &[(1.0, 0.5)], Device::Cpu).unwrap();
+            mixture.set(&parameters).unwrap();
             let responsibility = Responsibility::new(width as usize, sigma, epsilon);
             let formula = |error: f64| {
                 let (gaussian, uniform) = densities(width, (sigma, epsilon), error);

@@ -71,7 +71,14 @@ impl Deviations {
 
     /// A step along the gradient that was noted last.
     pub fn step(&mut self, rates: &[f64]) -> Result<(), NnError> {
-        let _ = self.adam.step(rates, None)?;
+        self.adam.prepare(rates)?;
+        self.apply()?;
+        self.adam.settle()
+    }
+
+    /// The part of a step that a GPU can repeat: see [`Adam::prepare`].
+    pub fn apply(&mut self) -> Result<(), NnError> {
+        self.adam.apply(None)?;
         let _ = self
             .logarithms
             .f_narrow(1, 0, self.width)?
@@ -106,7 +113,7 @@ impl Deviations {
         &self.adam
     }
 
-    /// Their optimiser, to be given its state back.
+    /// Their optimiser, to be told of steps and to be given its state back.
     pub fn adam_mut(&mut self) -> &mut Adam {
         &mut self.adam
     }

@@ -66,10 +66,22 @@ impl LearntLikelihood {
 }
 
 impl Rule for LearntLikelihood {
+    fn announce(&mut self, rates: &[Vec<f64>]) -> Result<(), NnError> {
+        self.0.adam_mut().announce(rates)
+    }
+
+    fn advance(&mut self) -> Result<(), NnError> {
+        self.0.adam_mut().advance()
+    }
+
+    fn settle(&mut self) -> Result<(), NnError> {
+        self.0.adam_mut().settle()
+    }
+
     fn judge(&mut self, batch: &mut Batch<'_>) -> Result<Verdict, NnError> {
         let losses = self.0.likelihood(&mut batch.residuals)?;
         let _ = batch.residuals.f_mul_scalar_(1.0 / batch.rows() as f64)?;
-        self.0.step(batch.rates)?;
+        self.0.apply()?;
         Ok(Verdict {
             loss: mean(&losses)?,
             selected: None,

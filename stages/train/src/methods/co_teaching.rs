@@ -1,9 +1,9 @@
-use provenir_nn::{Ensemble, NnError};
+use provenir_nn::{Ensemble, NnError, Repeated};
 use tch::{Kind, Tensor};
 
 use crate::cloning::Setting;
 use crate::data::Data;
-use crate::method::{Findings, Memory, Method, Trace, frequencies, recall_learners};
+use crate::method::{Findings, Memory, Method, Stretch, Trace, frequencies, recall_learners};
 use crate::order::{Order, Selected};
 use crate::student::{Batch, Student, smallest};
 
@@ -18,6 +18,9 @@ pub(crate) struct CoTeaching<'a> {
     settings: CoTeachingSettings,
     /// Share of a minibatch that is left out in this epoch.
     forgotten: f64,
+    trace: Trace,
+    /// Minibatches of either size.
+    repeated: Repeated<usize>,
 }
 
 /// Settings of [`CoTeaching`].
@@ -43,6 +46,7 @@ impl CoTeachingSettings {
 impl<'a> CoTeaching<'a> {
     pub(crate) fn new(setting: &Setting<'a>, settings: CoTeachingSettings) -> Result<Self, NnError> {
         let data = setting.data;
+        let repeated = Repeated::new(data.device())?;
         let order = setting.order(1)?;
         let student = |name| setting.student(&setting.streams, name, &order);
         Ok(Self {
@@ -53,17 +57,19 @@ impl<'a> CoTeaching<'a> {
             data,
             settings,
             forgotten: 0.0,
+            trace: Trace::new(data.members, data.device())?,
+            repeated,
         })
     }
 }
 
 /// A step on the samples that are flagged, `keep` of each network; gives loss and gradient's norm.
-fn learn(
-    student: &mut Student,
+fn learn<'s>(
+    student: &'s mut Student,
     mut batch: Batch<'_>,
     flags: &Tensor,
     keep: usize,
-) -> Result<(Tensor, Tensor), NnError> {
+) -> Result<(Tensor, &'s Tensor), NnError> {
     let weights = flags.f_mul_scalar(batch.rows() as f64 / keep as f64)?;
     let loss = batch.errors.f_mul(&weights)?.f_mean_dim(1, false, Kind::Float)?;
     batch.follow(&weights)?;
@@ -76,27 +82,73 @@ impl Method for CoTeaching<'_> {
     }
 
     fn begin_epoch(&mut self, epoch: u64) -> Result<(), NnError> {
-        self.forgotten = self.settings.forgotten(epoch);
-        self.order.shuffle(epoch)
+        let forgotten = self.settings.forgotten(epoch);
+        if forgotten.to_bits() != self.forgotten.to_bits() {
+            // How many samples a step keeps is a part of what a GPU records.
+            self.repeated.forget();
+            self.forgotten = forgotten;
+        }
+        self.order.shuffle(epoch);
+        Ok(())
     }
 
-    fn step(&mut self, within: usize, _: u64, rates: &[f64]) -> Result<Trace, NnError> {
-        let index = self.order.minibatch(within)?;
-        let policy = self.policy.pass(self.data, &index, rates)?;
-        let peer = self.peer.pass(self.data, &index, rates)?;
-        let rows = policy.rows();
-        let keep = ((1.0 - self.forgotten) * rows as f64 + 1e-9).floor() as usize;
-        let keep = keep.clamp(1, rows);
-        let (by_policy, by_peer) = (smallest(&policy.errors, keep)?, smallest(&peer.errors, keep)?);
-        self.selected
-            .add(&index, &by_peer.f_to_kind(Kind::Int64)?.f_reshape(-1)?)?;
-        let (loss, norm) = learn(&mut self.policy, policy, &by_peer, keep)?;
-        let _ = learn(&mut self.peer, peer, &by_policy, keep)?;
-        Ok(Trace {
-            loss,
-            norm,
-            median: None,
-        })
+    fn stretch(&self) -> usize {
+        self.order.stretch()
+    }
+
+    fn announce(&mut self, stretch: &Stretch, rates: &[Vec<f64>]) -> Result<(), NnError> {
+        self.order.announce(stretch.within.clone())?;
+        self.policy.learner.announce(rates)?;
+        self.peer.learner.announce(rates)
+    }
+
+    fn step(&mut self, within: usize) -> Result<(), NnError> {
+        let place = self.order.load(within)?;
+        for student in [&mut self.policy, &mut self.peer] {
+            student.learner.advance()?;
+        }
+        let Self {
+            data,
+            order,
+            policy,
+            peer,
+            selected,
+            forgotten,
+            trace,
+            repeated,
+            ..
+        } = self;
+        let index = order.minibatch(place);
+        repeated.run(place, || {
+            let of_policy = policy.pass(data, index)?;
+            let of_peer = peer.pass(data, index)?;
+            let rows = of_policy.rows();
+            let keep = ((1.0 - *forgotten) * rows as f64 + 1e-9).floor() as usize;
+            let keep = keep.clamp(1, rows);
+            let by_policy = smallest(&of_policy.errors, keep)?;
+            let by_peer = smallest(&of_peer.errors, keep)?;
+            selected.add(index, &by_peer.f_to_kind(Kind::Int64)?.f_reshape(-1)?)?;
+            let (loss, norm) = learn(policy, of_policy, &by_peer, keep)?;
+            trace.note(Trace::LOSS, &loss)?;
+            trace.note(Trace::NORM, norm)?;
+            let _ = learn(peer, of_peer, &by_policy, keep)?;
+            Ok(())
+        })?;
+        for student in [&mut self.policy, &mut self.peer] {
+            student.learner.settle()?;
+        }
+        Ok(())
+    }
+
+    fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    fn foresee(&mut self, stretch: &Stretch) {
+        // An order is drawn for a whole epoch.
+        if stretch.within.start == 0 {
+            self.order.foresee(stretch.epoch);
+        }
     }
 
     fn memory(&self) -> Result<Memory, NnError> {

@@ -7,7 +7,7 @@ use super::noisy_bc::disjoint;
 use super::rbc::{Rbc, RbcSettings};
 use crate::cloning::{Cloning, Setting, initial};
 use crate::data::Data;
-use crate::method::{Findings, Memory, Method, Trace, expect_length};
+use crate::method::{Findings, Memory, Method, Stretch, Trace, expect_length};
 
 /// Behaviour cloning of the samples that are left after others judged them: in a first part of the epochs the judges
 /// learn, in a second one the policies, from initial values.
@@ -61,7 +61,14 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn method(&mut self) -> &mut dyn Method {
+    fn method(&self) -> &dyn Method {
+        match self {
+            Self::CrossFit(cloning, _) => cloning.as_ref(),
+            Self::Rbc(rbc) => rbc.as_ref(),
+        }
+    }
+
+    fn method_mut(&mut self) -> &mut dyn Method {
         match self {
             Self::CrossFit(cloning, _) => cloning.as_mut(),
             Self::Rbc(rbc) => rbc.as_mut(),
@@ -137,7 +144,7 @@ impl<'a> Filter<'a> {
         if self.kept.is_some() {
             &mut self.policies
         } else {
-            self.judge.method()
+            self.judge.method_mut()
         }
     }
 }
@@ -165,11 +172,32 @@ impl Method for Filter<'_> {
         self.active().begin_epoch(epoch)
     }
 
-    fn step(&mut self, within: usize, step: u64, rates: &[f64]) -> Result<Trace, NnError> {
-        let mut trace = self.active().step(within, step, rates)?;
-        // The policies that come after the judges have none.
-        trace.median = None;
-        Ok(trace)
+    fn stretch(&self) -> usize {
+        self.judge.method().stretch().min(self.policies.stretch())
+    }
+
+    fn announce(&mut self, stretch: &Stretch, rates: &[Vec<f64>]) -> Result<(), NnError> {
+        self.active().announce(stretch, rates)
+    }
+
+    fn step(&mut self, within: usize) -> Result<(), NnError> {
+        self.active().step(within)
+    }
+
+    /// Without a median: the policies that come after the judges have none.
+    fn trace(&self) -> &Trace {
+        if self.kept.is_some() {
+            self.policies.trace()
+        } else {
+            self.judge.method().trace()
+        }
+    }
+
+    fn foresee(&mut self, stretch: &Stretch) {
+        // What the first epoch of the policies draws from is known when it begins.
+        if self.kept.is_some() || stretch.epoch < self.settings.judging {
+            self.active().foresee(stretch);
+        }
     }
 
     fn memory(&self) -> Result<Memory, NnError> {

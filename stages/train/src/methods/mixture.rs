@@ -83,8 +83,7 @@ impl Mixture {
         self.fitted = (0..course.data.members)
             .map(|member| fit(&residuals.errors(member), width, self.settings))
             .collect();
-        self.density = Contamination::new(width, &self.fitted, course.data.device())?;
-        Ok(())
+        self.density.set(&self.fitted)
     }
 }
 

@@ -13,9 +13,10 @@ mod trimmed;
 
 use provenir_execution::{Context, Failure};
 use provenir_kinds::train::{self, FilterBy, NoisyForm, Objective, RobustKind, TrainParameters};
-use provenir_nn::Robust;
+use provenir_nn::{NnError, Robust};
 
 use crate::cloning::{Cloning, Setting};
+use crate::data::Data;
 use crate::method::Method;
 use crate::partition::Partition;
 use crate::run::failure;
@@ -65,8 +66,9 @@ pub(crate) fn method<'a>(
         }
         train::Method::Trimmed => {
             let settings = &parameters.trimmed;
-            let rule = Trimmed::new(settings.share(), settings.among == train::Among::Epoch);
-            Cloning::new(setting, 1, rule).map(boxed)
+            Trimmed::new(data, settings.share(), settings.among == train::Among::Epoch)
+                .and_then(|rule| Cloning::new(setting, 1, rule))
+                .map(boxed)
         }
         train::Method::Mixture => {
             let settings = MixtureSettings {
@@ -78,9 +80,9 @@ pub(crate) fn method<'a>(
                 .and_then(|rule| Cloning::new(setting, 1, rule))
                 .map(boxed)
         }
-        train::Method::RobustLoss => {
-            Cloning::new(setting, 1, robust_loss(&parameters.robust_loss, width)).map(boxed)
-        }
+        train::Method::RobustLoss => robust_loss(&parameters.robust_loss, data)
+            .and_then(|rule| Cloning::new(setting, 1, rule))
+            .map(boxed),
         train::Method::CoTeaching => {
             let settings = CoTeachingSettings {
                 epsilon: parameters.co_teaching.assumed_epsilon,
@@ -101,12 +103,12 @@ fn boxed<'a>(method: impl Method + 'a) -> Box<dyn Method + 'a> {
     Box::new(method)
 }
 
-fn robust_loss(settings: &train::RobustLoss, width: usize) -> RobustLoss {
+fn robust_loss(settings: &train::RobustLoss, data: &Data) -> Result<RobustLoss, NnError> {
     let loss = match settings.loss {
         RobustKind::Huber => Robust::Huber,
         RobustKind::Norm => Robust::Norm,
         RobustKind::StudentT => Robust::StudentT {
-            freedom: settings.freedom / width as f64,
+            freedom: settings.freedom / data.action_width() as f64,
         },
         RobustKind::Welsch => Robust::Welsch,
     };
@@ -116,7 +118,7 @@ fn robust_loss(settings: &train::RobustLoss, width: usize) -> RobustLoss {
             floor: settings.scale_floor,
         },
     };
-    RobustLoss::new(loss, settings.tuning(), scale)
+    RobustLoss::new(data, loss, settings.tuning(), scale)
 }
 
 fn filter_settings(

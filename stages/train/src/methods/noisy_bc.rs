@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use provenir_nn::NnError;
 use provenir_random::Stream;
-use tch::{Device, Kind, Tensor};
+use tch::{Kind, Tensor};
 
 use crate::cloning::{Cloning, Course, Rule, Setting, Verdict, initial};
 use crate::method::{Memory, Notes, expect_length};
@@ -36,7 +36,10 @@ pub(crate) fn noisy_bc<'a>(
         epochs: setting.epochs,
         sigma_floor,
         committee,
-        device: data.device(),
+        on_device: Tensor::f_zeros(
+            [(data.members * data.samples) as i64],
+            (Kind::Float, data.device()),
+        )?,
         round: None,
     };
     let mut cloning = Cloning::new(setting, committee, rule)?;
@@ -64,7 +67,8 @@ pub(crate) struct Reweighted {
     epochs: u64,
     sigma_floor: f64,
     committee: usize,
-    device: Device,
+    /// The weights of the round, `[K · N]`.
+    on_device: Tensor,
     /// Of every round but the first.
     round: Option<Round>,
 }
@@ -73,20 +77,8 @@ pub(crate) struct Reweighted {
 struct Round {
     /// Of each sample, with mean 1 over each data set, `[K · N]`.
     weights: Vec<f64>,
-    on_device: Tensor,
     /// Deviation of each network, `[J]`.
     deviations: Vec<f64>,
-}
-
-impl Round {
-    fn new(weights: Vec<f64>, deviations: Vec<f64>, device: Device) -> Result<Self, NnError> {
-        let singles: Vec<f32> = weights.iter().map(|weight| *weight as f32).collect();
-        Ok(Self {
-            on_device: Tensor::f_from_slice(&singles)?.f_to_device(device)?,
-            weights,
-            deviations,
-        })
-    }
 }
 
 /// Logarithms of the mean of Gaussian densities, but for (2π)^(−A/2).
@@ -142,6 +134,13 @@ fn effective(weights: &[f64]) -> f64 {
 }
 
 impl Reweighted {
+    fn begin_round(&mut self, round: Round) -> Result<(), NnError> {
+        let singles: Vec<f32> = round.weights.iter().map(|weight| *weight as f32).collect();
+        self.on_device.f_copy_(&Tensor::f_from_slice(&singles)?)?;
+        self.round = Some(round);
+        Ok(())
+    }
+
     /// The likeliest deviation of each network under the weights that it learnt by, on the samples that it learnt from:
     /// σ² = Σ w e / Σ w.
     fn deviations(&self, course: &Course<'_>, residuals: &Residuals) -> Vec<f64> {
@@ -203,22 +202,26 @@ impl Rule for Reweighted {
             .iter()
             .flat_map(|density| weights(&density.logarithms))
             .collect();
-        self.round = Some(Round::new(weights, deviations, course.data.device())?);
+        self.begin_round(Round { weights, deviations })?;
         course
             .student
             .learner
             .begin_anew(&initial(course.networks, "policy", round))
     }
 
+    fn variant(&self) -> u8 {
+        u8::from(self.round.is_some())
+    }
+
     fn judge(&mut self, batch: &mut Batch<'_>) -> Result<Verdict, NnError> {
-        let Some(round) = &self.round else {
+        if self.round.is_none() {
             batch.follow_all(1.0)?;
             return Ok(Verdict {
                 loss: mean(&batch.errors)?,
                 selected: None,
             });
-        };
-        let weights = round
+        }
+        let weights = self
             .on_device
             .f_index_select(0, batch.index)?
             .f_view(batch.errors.size().as_slice())?;
@@ -263,7 +266,10 @@ impl Rule for Reweighted {
     fn recall(&mut self, memory: &Memory) -> Result<(), NnError> {
         if let [weights, deviations] = memory.values.as_slice() {
             expect_length("weights", memory.drawn.len(), weights.len())?;
-            self.round = Some(Round::new(weights.clone(), deviations.clone(), self.device)?);
+            self.begin_round(Round {
+                weights: weights.clone(),
+                deviations: deviations.clone(),
+            })?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-use provenir_nn::{Backward, Ensemble, Forward, NnError, Shape, select_rows, squared_error};
+use provenir_nn::{Backward, Ensemble, Forward, NnError, Repeated, Shape, select_rows, squared_error};
 use provenir_random::Stream;
 use tch::{Kind, Tensor};
 
@@ -6,8 +6,8 @@ use super::bc::LeastSquares;
 use crate::cloning::{Setting, initial};
 use crate::data::Data;
 use crate::learner::{Descent, Learner};
-use crate::method::{Findings, Memory, Method, Trace, expect_length, frequencies, recall_learners};
-use crate::order::Selected;
+use crate::method::{Findings, Memory, Method, Stretch, Trace, expect_length, frequencies, recall_learners};
+use crate::order::{Selected, stretch};
 use crate::partition::{Blocks, Chunks, Partition, Selection, median_of_blocks};
 use crate::sweep::Sweep;
 
@@ -25,10 +25,19 @@ pub(crate) struct Rbc<'a> {
     settings: RbcSettings,
     blocks: Blocks,
     chunks: Chunks,
+    /// The chunks of steps that may be announced next, drawn ahead.
+    ahead: Option<(Stretch, Vec<i64>)>,
+    /// The chunks of the steps that were announced, `[S, K · n]`, and the number within the epoch of the first.
+    announced: Tensor,
+    start: usize,
+    /// The chunk of this step, at a place that stays, `[K · n]`.
+    index: Tensor,
     /// `[K, n, out]`
     targets: Tensor,
     drawn: Vec<u64>,
     selected: Selected,
+    trace: Trace,
+    repeated: Repeated<()>,
 }
 
 /// One side, with its buffers for a whole chunk and for the selected part of it.
@@ -67,9 +76,9 @@ impl Player {
         squared_error(self.chunk.output(), targets, &self.difference)
     }
 
-    /// A step along `factor` times the squared error of the selected samples, whose forward pass is taken over from the
-    /// chunk; gives the gradients' norms.
-    fn step(&mut self, selection: &Selection, factor: f64, rates: &[f64]) -> Result<Tensor, NnError> {
+    /// The part of a step that a GPU can repeat, along `factor` times the squared error of the selected samples, whose forward
+    /// pass is taken over from the chunk; gives the gradients' norms, always the same tensor.
+    fn step(&mut self, selection: &Selection, factor: f64) -> Result<&Tensor, NnError> {
         self.selected.gather(&self.chunk, &selection.places)?;
         let mut delta = self.backward.output().shallow_clone();
         let (members, rows, width) = self.difference.size3()?;
@@ -83,8 +92,33 @@ impl Player {
             .f_mul_scalar(2.0 / width as f64 * factor)?
             .f_unsqueeze(2)?;
         let _ = delta.f_mul_(&slopes)?;
-        self.learner.descend(&self.selected, &mut self.backward, rates)
+        self.learner.descend(&self.selected, &mut self.backward)
     }
+}
+
+/// Passes a chunk through both networks; gives the policy's losses, `[K, n]`, and the blocks around the median one. They
+/// rank by squared errors: the loss is a growing function of these, and so are differences.
+fn judge(
+    policy: &mut Player,
+    challenger: Option<&mut Player>,
+    data: &Data,
+    index: &Tensor,
+    targets: &Tensor,
+    blocks: &Blocks,
+    loss: LeastSquares,
+) -> Result<(Tensor, Selection), NnError> {
+    data.actions_into(index, targets)?;
+    let errors = policy.errors(data, index, targets)?;
+    let mut selection;
+    if let Some(challenger) = challenger {
+        let rival = challenger.errors(data, index, targets)?;
+        selection = blocks.select(&errors.f_sub(&rival)?)?;
+        selection.median = LeastSquares { offset: 0.0, ..loss }.of(selection.median)?;
+    } else {
+        selection = blocks.select(&errors)?;
+        selection.median = loss.of(selection.median)?;
+    }
+    Ok((loss.of(errors)?, selection))
 }
 
 /// Settings of [`Rbc`].
@@ -114,16 +148,24 @@ impl<'a> Rbc<'a> {
             ..
         } = setting;
         let (data, partition) = (setting.data, settings.partition);
+        let repeated = Repeated::new(data.device())?;
         let player = |name: &str| Player::new(shape, data, &initial(streams, name, 0), partition, *descent);
         let policy = player("policy")?;
         let counted = data.members * data.samples;
+        let chunk = (data.members * partition.samples) as i64;
         Ok(Self {
             challenger: settings.challenger.then(|| player("challenger")).transpose()?,
             blocks: Blocks::new(partition, data.members, data.device())?,
             chunks: Chunks::new(data.samples),
+            ahead: None,
+            announced: Tensor::new(),
+            start: 0,
+            index: Tensor::f_zeros([chunk], (Kind::Int64, data.device()))?,
             targets: policy.chunk.output().f_zeros_like()?,
             drawn: vec![0; counted],
             selected: Selected::new(counted, data.device())?,
+            trace: Trace::new(data.members, data.device())?,
+            repeated,
             settings,
             policy,
             data,
@@ -131,39 +173,24 @@ impl<'a> Rbc<'a> {
         })
     }
 
-    /// A chunk for each policy, counted through all data sets, `[K · n]`.
-    fn draw(&mut self, name: &str, step: u64) -> Vec<i64> {
+    /// Adds a chunk for each policy, counted through all data sets, `[K · n]`.
+    fn draw(&mut self, name: &str, step: u64, into: &mut Vec<i64>) {
         let count = self.settings.partition.samples;
-        let mut index = Vec::with_capacity(self.data.members * count);
         for (member, stream) in self.streams.iter().enumerate() {
             let offset = member * self.data.samples;
             self.chunks.draw(stream.child(name, step), count, |sample| {
-                index.push((offset + sample) as i64);
+                into.push((offset + sample) as i64);
             });
         }
-        index
     }
 
-    fn on_device(&self, index: &[i64]) -> Result<Tensor, NnError> {
-        Ok(Tensor::f_from_slice(index)?.f_to_device(self.data.device())?)
-    }
-
-    /// Passes a chunk through both networks; gives the policy's losses, `[K, n]`, and the blocks around the median one. They
-    /// rank by squared errors: the loss is a growing function of these, and so are differences.
-    fn judge(&mut self, index: &Tensor) -> Result<(Tensor, Selection), NnError> {
-        self.data.actions_into(index, &self.targets)?;
-        let loss = self.settings.loss;
-        let errors = self.policy.errors(self.data, index, &self.targets)?;
-        let mut selection;
-        if let Some(challenger) = &mut self.challenger {
-            let rival = challenger.errors(self.data, index, &self.targets)?;
-            selection = self.blocks.select(&errors.f_sub(&rival)?)?;
-            selection.median = LeastSquares { offset: 0.0, ..loss }.of(selection.median)?;
-        } else {
-            selection = self.blocks.select(&errors)?;
-            selection.median = loss.of(selection.median)?;
+    /// The chunks of these steps, `[S · K · n]`.
+    fn draw_all(&mut self, stretch: &Stretch) -> Vec<i64> {
+        let mut index = Vec::with_capacity(stretch.within.len() * self.index.numel());
+        for step in (stretch.first..).take(stretch.within.len()) {
+            self.draw("chunk", step, &mut index);
         }
-        Ok((loss.of(errors)?, selection))
+        index
     }
 
     /// How often each sample was selected when it was drawn, `[K · N]`.
@@ -211,33 +238,86 @@ impl Method for Rbc<'_> {
         Ok(())
     }
 
-    fn step(&mut self, _: usize, step: u64, rates: &[f64]) -> Result<Trace, NnError> {
-        let index = self.draw("chunk", step);
-        for sample in &index {
+    fn stretch(&self) -> usize {
+        stretch(self.index.numel())
+    }
+
+    fn announce(&mut self, stretch: &Stretch, rates: &[Vec<f64>]) -> Result<(), NnError> {
+        let chunks = match self.ahead.take() {
+            Some((foreseen, chunks)) if foreseen == *stretch => chunks,
+            _ => self.draw_all(stretch),
+        };
+        for sample in &chunks {
             self.drawn[*sample as usize] += 1;
         }
-        let index = self.on_device(&index)?;
-        let (losses, selection) = self.judge(&index)?;
-        let members = self.data.members as i64;
-        let selected_losses = losses
-            .f_reshape(-1)?
-            .f_index_select(0, &selection.places)?
-            .f_view([members, -1])?;
-        let loss = selected_losses
-            .f_mul(&selection.weights)?
-            .f_sum_dim_intlist(1, false, Kind::Float)?;
-        let samples = index.f_index_select(0, &selection.places)?;
-        self.selected.add(&samples, &selection.selected)?;
-        let factor = self.settings.loss.factor;
-        let norm = self.policy.step(&selection, factor, rates)?;
-        if let Some(challenger) = &mut self.challenger {
-            let _ = challenger.step(&selection, factor, rates)?;
+        self.announced = Tensor::f_from_slice(&chunks)?
+            .f_view([stretch.within.len() as i64, -1])?
+            .f_to_device(self.data.device())?;
+        self.start = stretch.within.start;
+        for player in std::iter::once(&mut self.policy).chain(&mut self.challenger) {
+            player.learner.announce(rates)?;
         }
-        Ok(Trace {
-            loss,
-            norm,
-            median: Some(selection.median),
-        })
+        Ok(())
+    }
+
+    fn step(&mut self, within: usize) -> Result<(), NnError> {
+        let chunk = self.announced.f_get((within - self.start) as i64)?;
+        self.index.f_copy_(&chunk)?;
+        for player in std::iter::once(&mut self.policy).chain(&mut self.challenger) {
+            player.learner.advance()?;
+        }
+        let Self {
+            policy,
+            challenger,
+            repeated,
+            ..
+        } = self;
+        let (data, settings, blocks) = (self.data, self.settings, &self.blocks);
+        let (index, targets, selected, trace) = (&self.index, &self.targets, &mut self.selected, &self.trace);
+        repeated.run((), || {
+            let (losses, selection) = judge(
+                policy,
+                challenger.as_mut(),
+                data,
+                index,
+                targets,
+                blocks,
+                settings.loss,
+            )?;
+            let losses = losses
+                .f_reshape(-1)?
+                .f_index_select(0, &selection.places)?
+                .f_view([data.members as i64, -1])?;
+            let loss = losses
+                .f_mul(&selection.weights)?
+                .f_sum_dim_intlist(1, false, Kind::Float)?;
+            let samples = index.f_index_select(0, &selection.places)?;
+            selected.add(&samples, &selection.selected)?;
+            let norm = policy.step(&selection, settings.loss.factor)?;
+            trace.note(Trace::LOSS, &loss)?;
+            trace.note(Trace::NORM, norm)?;
+            trace.note(Trace::MEDIAN, &selection.median)?;
+            if let Some(challenger) = challenger.as_mut() {
+                let _ = challenger.step(&selection, settings.loss.factor)?;
+            }
+            Ok(())
+        })?;
+        for player in std::iter::once(&mut self.policy).chain(&mut self.challenger) {
+            player.learner.settle()?;
+        }
+        Ok(())
+    }
+
+    fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    fn has_median(&self) -> bool {
+        true
+    }
+
+    fn foresee(&mut self, stretch: &Stretch) {
+        self.ahead = Some((stretch.clone(), self.draw_all(stretch)));
     }
 
     fn memory(&self) -> Result<Memory, NnError> {
@@ -268,12 +348,26 @@ impl Method for Rbc<'_> {
     }
 
     fn step_afterwards(&mut self, step: u64, rates: &[f64]) -> Result<(), NnError> {
-        let index = self.draw("tau", step);
-        let (_, selection) = self.judge(&self.on_device(&index)?)?;
-        if let Some(challenger) = &mut self.challenger {
-            let _ = challenger.step(&selection, self.settings.loss.factor, rates)?;
-        }
-        Ok(())
+        let mut chunk = Vec::with_capacity(self.index.numel());
+        self.draw("tau", step, &mut chunk);
+        self.index.f_copy_(&Tensor::f_from_slice(&chunk)?)?;
+        let Some(challenger) = &mut self.challenger else {
+            return Ok(());
+        };
+        challenger.learner.prepare(rates)?;
+        let loss = self.settings.loss;
+        let (policy, blocks) = (&mut self.policy, &self.blocks);
+        let (_, selection) = judge(
+            policy,
+            Some(challenger),
+            self.data,
+            &self.index,
+            &self.targets,
+            blocks,
+            loss,
+        )?;
+        let _ = challenger.step(&selection, loss.factor)?;
+        challenger.learner.settle()
     }
 
     fn findings(&mut self) -> Result<Findings, NnError> {

@@ -1,8 +1,9 @@
 use provenir_nn::{NnError, Robust};
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 use super::sample::residuals_of_some;
 use crate::cloning::{Course, Rule, Verdict};
+use crate::data::Data;
 use crate::method::Notes;
 use crate::student::{Batch, mean};
 
@@ -45,14 +46,15 @@ fn deviation(values: &[f32]) -> f64 {
 }
 
 impl RobustLoss {
-    pub(crate) fn new(loss: Robust, tuning: f64, scale: Scale) -> Self {
-        Self {
+    /// For policies of these data.
+    pub(crate) fn new(data: &Data, loss: Robust, tuning: f64, scale: Scale) -> Result<Self, NnError> {
+        Ok(Self {
             loss,
             tuning,
             scale,
             scales: Vec::new(),
-            column: Tensor::new(),
-        }
+            column: Tensor::f_zeros([data.members as i64, 1], (Kind::Float, data.device()))?,
+        })
     }
 
     /// Finds each policy's scales from what it is off now.
@@ -67,10 +69,8 @@ impl RobustLoss {
             }
         };
         let scales = self.scales.iter().map(|scale| (scale * self.tuning) as f32);
-        self.column = Tensor::f_from_slice(&scales.collect::<Vec<_>>())?
-            .f_view([members as i64, 1])?
-            .f_to_device(course.data.device())?;
-        Ok(())
+        let column = Tensor::f_from_slice(&scales.collect::<Vec<_>>())?.f_view([members as i64, 1])?;
+        Ok(self.column.f_copy_(&column)?)
     }
 }
 

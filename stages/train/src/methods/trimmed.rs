@@ -2,6 +2,7 @@ use provenir_nn::NnError;
 use tch::{Kind, Tensor};
 
 use crate::cloning::{Course, Rule, Verdict};
+use crate::data::Data;
 use crate::student::{Batch, smallest};
 
 /// The trimmed loss: least squares on the samples that are fitted best.
@@ -14,21 +15,30 @@ pub(crate) struct Trimmed {
 enum Among {
     /// Those of the minibatch.
     Batch,
-    /// All samples, at the start of the epoch: 1 or 0 for each, `[K · N]`; all of them before the second epoch.
-    Epoch(Option<Tensor>),
+    /// All samples, at the start of every epoch but the first.
+    Epoch {
+        /// 1 or 0 for each, `[K · N]`.
+        chosen: Tensor,
+        /// Whether they are; all of them are used before.
+        is_known: bool,
+    },
 }
 
 impl Trimmed {
     /// Chooses that share of the samples, from all of them at the start of every epoch or from every minibatch.
-    pub(crate) fn new(keep: f64, from_all: bool) -> Self {
-        Self {
+    pub(crate) fn new(data: &Data, keep: f64, from_all: bool) -> Result<Self, NnError> {
+        let samples = (data.members * data.samples) as i64;
+        Ok(Self {
             keep,
             among: if from_all {
-                Among::Epoch(None)
+                Among::Epoch {
+                    chosen: Tensor::f_zeros([samples], (Kind::Float, data.device()))?,
+                    is_known: false,
+                }
             } else {
                 Among::Batch
             },
-        }
+        })
     }
 
     /// How many of so many samples give the gradient; at least one.
@@ -56,9 +66,19 @@ impl Rule for Trimmed {
                 chosen[*sample] = 1.0;
             }
         }
-        let chosen = Tensor::f_from_slice(&chosen)?.f_to_device(course.data.device())?;
-        self.among = Among::Epoch(Some(chosen));
+        if let Among::Epoch {
+            chosen: kept,
+            is_known,
+        } = &mut self.among
+        {
+            kept.f_copy_(&Tensor::f_from_slice(&chosen)?)?;
+            *is_known = true;
+        }
         Ok(())
+    }
+
+    fn variant(&self) -> u8 {
+        u8::from(matches!(self.among, Among::Epoch { is_known: true, .. }))
     }
 
     fn judge(&mut self, batch: &mut Batch<'_>) -> Result<Verdict, NnError> {
@@ -69,8 +89,8 @@ impl Rule for Trimmed {
                 let keep = self.count(rows);
                 (smallest(&batch.errors, keep)?, rows as f64 / keep as f64)
             }
-            Among::Epoch(None) => (batch.errors.f_ones_like()?, 1.0),
-            Among::Epoch(Some(chosen)) => {
+            Among::Epoch { is_known: false, .. } => (batch.errors.f_ones_like()?, 1.0),
+            Among::Epoch { chosen, .. } => {
                 let samples = chosen.numel() / batch.errors.size()[0] as usize;
                 let flags = chosen
                     .f_index_select(0, batch.index)?

@@ -110,9 +110,8 @@ fn learn(parameters: &TrainParameters, seeds: &[u64]) -> Vec<Vec<u64>> {
     for epoch in 0..setting.epochs {
         method.begin_epoch(epoch).unwrap();
         for within in 0..steps {
-            let step = epoch * steps as u64 + within as u64;
-            let trace = method.step(within, step, &rates).unwrap();
-            for values in [&trace.loss, &trace.norm] {
+            let number = epoch * steps as u64 + within as u64;
+            for values in step(method.as_mut(), within, number, &rates) {
                 leave(&Vec::<f64>::try_from(values.to_kind(tch::Kind::Double)).unwrap());
             }
         }

@@ -6,15 +6,15 @@ use super::company::every_method;
 use super::*;
 
 /// A cell and where it keeps its checkpoints.
-struct Member {
+pub(super) struct Member {
     parameters: TrainParameters,
     inputs: Inputs,
     folder: tempfile::TempDir,
-    listener: Listener,
+    pub(super) listener: Listener,
 }
 
 impl Member {
-    fn new(parameters: &TrainParameters, seed: u64, rows: usize) -> Self {
+    pub(super) fn new(parameters: &TrainParameters, seed: u64, rows: usize) -> Self {
         let demos = with_outliers(demonstrations(rows, seed), rows / 10);
         let validation = demonstrations(40, 100 + seed).into_table().unwrap();
         Self {
@@ -30,7 +30,7 @@ impl Member {
     }
 }
 
-fn together(members: &[&Member]) -> Vec<Result<Outputs, Failure>> {
+pub(super) fn together(members: &[&Member]) -> Vec<Result<Outputs, Failure>> {
     // The request to stop is everybody's: here it is the first one's.
     let cancelled = &members[0].listener.cancelled;
     let contexts: Vec<Context<'_>> = members
@@ -53,7 +53,7 @@ fn together(members: &[&Member]) -> Vec<Result<Outputs, Failure>> {
 }
 
 /// Digests of all that is repeatable.
-fn contents(outputs: &Outputs) -> Vec<provenir_api::Digest> {
+pub(super) fn contents(outputs: &Outputs) -> Vec<provenir_api::Digest> {
     ["policy", "history", "trust"]
         .map(|port| outputs.get_table(port).unwrap().content())
         .to_vec()

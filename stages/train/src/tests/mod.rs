@@ -6,6 +6,7 @@ mod golden;
 mod group;
 mod learning;
 mod measuring;
+pub(crate) mod memory;
 mod refusals;
 mod steps;
 
@@ -22,6 +23,7 @@ use provenir_table::Matrix;
 use provenir_table::demonstrations::{About, Demonstrations};
 
 use crate::execution::train_all;
+use crate::method::{Method, Stretch, Trace};
 
 /// Parameters as a manifest gives them.
 macro_rules! parameters {
@@ -108,6 +110,19 @@ fn with_outliers(mut demos: Demonstrations, count: usize) -> Demonstrations {
 
 fn inputs(demos: &Demonstrations) -> Inputs {
     Inputs::new().with_table("demos", demos.clone().into_table().unwrap())
+}
+
+/// Takes a step, of this number within its epoch and within the run; gives the losses, norms and medians that it
+/// found, `[K]`.
+fn step(method: &mut dyn Method, within: usize, step: u64, rates: &[f64]) -> [tch::Tensor; 3] {
+    let stretch = Stretch {
+        epoch: 0,
+        within: within..within + 1,
+        first: step,
+    };
+    method.announce(&stretch, &[rates.to_vec()]).unwrap();
+    method.step(within).unwrap();
+    [Trace::LOSS, Trace::NORM, Trace::MEDIAN].map(|part| method.trace().values().get(part as i64).copy())
 }
 
 /// One cell, with a checkpoint after that much time.

@@ -139,17 +139,17 @@ fn a_step_of_cloning_follows_the_mean_squared_error_of_its_batch() {
             .map(|member| bc.policies().member(member).unwrap())
             .collect();
         bc.begin_epoch(6).unwrap();
-        let trace = bc.step(within, 0, &[1e-3, 1e-3]).unwrap();
+        let [losses, norms, _] = step(&mut bc, within, 0, &[1e-3, 1e-3]);
         for member in 0..2 {
             let order = streams[member].child("order", 6).permutation(SAMPLES);
             let batch = &order[25 * within..(25 * within + 25).min(SAMPLES)];
             let recorder = Recorder::new(&before[member]);
             let loss = recorder.losses(&data, member, batch).mean(None);
-            assert!((trace.loss.double_value(&[member as i64]) / loss.double_value(&[]) - 1.0).abs() < 1e-5);
+            assert!((losses.double_value(&[member as i64]) / loss.double_value(&[]) - 1.0).abs() < 1e-5);
             let expected = recorder.gradient(&loss);
             assert_close(&first_gradient(&mut bc, 0, member), &expected);
             let norm = expected.iter().map(|value| value * value).sum::<f64>().sqrt();
-            assert!((trace.norm.double_value(&[member as i64]) / norm - 1.0).abs() < 1e-5);
+            assert!((norms.double_value(&[member as i64]) / norm - 1.0).abs() < 1e-5);
         }
     }
 }
@@ -188,7 +188,7 @@ fn a_step_of_median_of_means_follows_the_mean_of_the_middle_blocks() {
             })
             .collect();
         assert_eq!(before.len(), if challenger { 2 } else { 1 });
-        let trace = rbc.step(0, 17, &[1e-3, 1e-3]).unwrap();
+        let [of_policies, _, medians] = step(&mut rbc, 0, 17, &[1e-3, 1e-3]);
         for member in 0..2 {
             let samples = streams[member].child("chunk", 17).choose(SAMPLES, chunk);
             let players: Vec<Recorder> = before
@@ -213,7 +213,7 @@ fn a_step_of_median_of_means_follows_the_mean_of_the_middle_blocks() {
             };
             blocks.sort_by(|left, right| mean(left).total_cmp(&mean(right)));
             let median = mean(&blocks[(count - 1) / 2]);
-            assert!((trace.median.as_ref().unwrap().double_value(&[member as i64]) - median).abs() < 1e-6);
+            assert!((medians.double_value(&[member as i64]) - median).abs() < 1e-6);
             let wanted = ((window * count as f64).round() as usize).max(1);
             let first = (count - wanted) / 2;
             let middle = &blocks[first..first + wanted];
@@ -227,7 +227,7 @@ fn a_step_of_median_of_means_follows_the_mean_of_the_middle_blocks() {
                     .collect();
                 let loss = Tensor::stack(&block_losses, 0).mean(None);
                 if index == 0 {
-                    let found = trace.loss.double_value(&[member as i64]);
+                    let found = of_policies.double_value(&[member as i64]);
                     assert!((found / loss.double_value(&[]) - 1.0).abs() < 1e-5);
                 }
                 assert_close(&first_gradient(&mut rbc, index, member), &player.gradient(&loss));
@@ -260,13 +260,13 @@ fn assert_follows(parameters: &TrainParameters, loss: &dyn Fn(Tensor, &dyn Metho
         .map(|member| method.policies().member(member).unwrap())
         .collect();
     method.begin_epoch(0).unwrap();
-    let trace = method.step(0, 0, &[1e-3, 1e-3]).unwrap();
+    let [losses, ..] = step(method.as_mut(), 0, 0, &[1e-3, 1e-3]);
     for (member, before) in before.iter().enumerate() {
         let order = setting.streams[member].child("order", 0).permutation(SAMPLES);
         let recorder = Recorder::new(before);
         let errors = recorder.losses(&data, member, &order[..25]);
         let loss = loss(errors, method.as_ref(), member).mean(None);
-        let found = trace.loss.double_value(&[member as i64]);
+        let found = losses.double_value(&[member as i64]);
         let expected = loss.double_value(&[]);
         assert!(
             (found - expected).abs() < 1e-5 * (1.0 + expected.abs()),
@@ -335,7 +335,7 @@ fn a_step_by_a_mixture_follows_its_likelihood_at_the_deviation_it_notes() {
     let mut method = method(&parameters, &setting, &context).unwrap();
     let before = method.policies().member(1).unwrap();
     method.begin_epoch(0).unwrap();
-    let trace = method.step(0, 0, &[1e-3, 1e-3]).unwrap();
+    let [losses, ..] = step(method.as_mut(), 0, 0, &[1e-3, 1e-3]);
     let sigma = method.notes().unwrap().sigma[1];
     let order = setting.streams[1].child("order", 0).permutation(SAMPLES);
     let recorder = Recorder::new(&before);
@@ -343,7 +343,7 @@ fn a_step_by_a_mixture_follows_its_likelihood_at_the_deviation_it_notes() {
     let normaliser = 0.7 / (2.0 * std::f64::consts::PI * sigma * sigma);
     let density = (errors / (-sigma * sigma)).exp() * normaliser + 0.3 / 4.0;
     let loss = -density.log().mean(None);
-    assert!((trace.loss.double_value(&[1]) - loss.double_value(&[])).abs() < 1e-5);
+    assert!((losses.double_value(&[1]) - loss.double_value(&[])).abs() < 1e-5);
     // Of 2σ²/A times the likelihood.
     let expected = recorder.gradient(&(loss * (sigma * sigma)));
     assert_close(&first_gradient(method.as_mut(), 0, 1), &expected);
@@ -367,7 +367,7 @@ fn each_of_two_networks_learns_from_what_the_other_one_fits_best() {
         .map(|state| method.policies().saved_member(&state.networks, 1).unwrap())
         .collect();
     method.begin_epoch(0).unwrap();
-    let _ = method.step(0, 0, &[1e-3, 1e-3]).unwrap();
+    let _ = step(method.as_mut(), 0, 0, &[1e-3, 1e-3]);
     let order = setting.streams[1].child("order", 0).permutation(SAMPLES);
     let players: Vec<Recorder> = before.iter().map(|layers| Recorder::new(layers)).collect();
     // ⌊0.7 · 25⌋ of them.
