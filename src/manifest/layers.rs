@@ -352,14 +352,7 @@ fn prune(table: &mut Table, manifest: &Manifest) {
         }
     };
     selectors(table.get_mut("exclude"));
-    let stages = table
-        .get_mut("stages")
-        .and_then(|stages| stages.node.as_table_mut());
-    for stage in stages
-        .into_iter()
-        .flatten()
-        .filter_map(|(_, stage)| stage.node.as_table_mut())
-    {
+    for stage in stage_tables(table) {
         selectors(stage.get_mut("exclude"));
         if let Some(Data::Array(items)) = stage.get_mut("override").map(|entry| &mut entry.node.data) {
             items.retain_mut(|item| {
@@ -370,17 +363,21 @@ fn prune(table: &mut Table, manifest: &Manifest) {
     }
 }
 
-/// Puts what was laid over every point of a stage into its parameters, and over whatever its own overrides say of the same: the
-/// manifest that is recorded says what holds in the words of a person.
-fn fold(table: &mut Table) {
+/// The stages that are written as tables.
+fn stage_tables(table: &mut Table) -> impl Iterator<Item = &mut Table> {
     let stages = table
         .get_mut("stages")
         .and_then(|stages| stages.node.as_table_mut());
-    for stage in stages
+    stages
         .into_iter()
         .flatten()
         .filter_map(|(_, stage)| stage.node.as_table_mut())
-    {
+}
+
+/// Puts what was laid over every point of a stage into its parameters, and over whatever its own overrides say of the same: the
+/// manifest that is recorded says what holds in the words of a person.
+fn fold(table: &mut Table) {
+    for stage in stage_tables(table) {
         let Some(Data::Array(items)) = stage.get_mut("override").map(|entry| &mut entry.node.data) else {
             continue;
         };
