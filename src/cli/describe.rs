@@ -128,11 +128,10 @@ impl Column {
         Ok(match kind {
             ColumnType::Bool => {
                 let values = table.column_bool(name)?;
-                let share = values.iter().filter(|value| **value).count() as f64 / values.len().max(1) as f64;
                 Self {
                     values: values[..first].iter().map(ToString::to_string).collect(),
                     missing: 0,
-                    range: (!values.is_empty()).then_some([0.0, share, 1.0]),
+                    range: range(values.iter().map(|value| f64::from(u8::from(*value)))),
                 }
             }
             ColumnType::Utf8 => {

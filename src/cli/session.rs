@@ -113,7 +113,27 @@ pub(super) fn open(arguments: &ManifestArguments, plan: &Plan) -> Result<Store, 
 pub(super) fn create(arguments: &ManifestArguments, plan: &Plan) -> Result<Store, CommandError> {
     let root = environment::store(arguments.store.cache.as_deref(), &plan.folder)?;
     warn_of_newer(&root)?;
-    Ok(Store::create(root)?)
+    let store = Store::create(root)?;
+    refuse_publishing_into(store.layout().root(), plan)?;
+    Ok(store)
+}
+
+/// A file of ours in the store's folders would be taken for a damaged object.
+fn refuse_publishing_into(root: &Utf8Path, plan: &Plan) -> Result<(), CommandError> {
+    for (index, cell) in plan.cells.iter().enumerate() {
+        for copy in &cell.publish {
+            if plan.folder.join(&copy.path).starts_with(root) {
+                return Err(CommandError::request(format!(
+                    "`{}` would be published as `{}`, which lies in the store `{}`",
+                    plan.name(index),
+                    copy.path,
+                    short(root)
+                ))
+                .help("publish it elsewhere; `provenir path` says where the store keeps an artifact"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Opens the store that is meant where there is no manifest: the one asked for, or the nearest from the working folder

@@ -237,6 +237,16 @@ impl Report {
         self.spoilt.contains(&span)
     }
 
+    /// Whether an error was reported of exactly this place.
+    pub(crate) fn has_error_at(&self, span: Span) -> bool {
+        let here = (span, String::new())..;
+        let mut found = self
+            .found
+            .range(here)
+            .take_while(|((place, _), _)| *place == span);
+        found.any(|(_, diagnostic)| diagnostic.severity == Severity::Error)
+    }
+
     pub(crate) fn has_errors(&self) -> bool {
         self.errors > 0
     }

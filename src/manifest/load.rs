@@ -156,7 +156,7 @@ fn read_text(path: &Utf8Path) -> Result<String, (String, Option<String>)> {
     if bytes.len() as u64 > SIZE_LIMIT {
         return Err(too_long(bytes.len() as u64));
     }
-    String::from_utf8(bytes).map_err(|error| {
+    let text = String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let bytes = error.as_bytes();
         let before = String::from_utf8_lossy(&bytes[..valid]);
@@ -172,7 +172,11 @@ fn read_text(path: &Utf8Path) -> Result<String, (String, Option<String>)> {
             _ => "save it as UTF-8, which every editor can",
         };
         (message, Some(help.to_owned()))
-    })
+    })?;
+    // A byte order mark is no part of the text, and of no column.
+    Ok(text
+        .strip_prefix('\u{feff}')
+        .map_or_else(|| text.clone(), str::to_owned))
 }
 
 /// The manifest and what it extends, from the deepest base up.

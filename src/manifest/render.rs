@@ -126,7 +126,7 @@ fn first_line(text: &str, span: Span) -> std::ops::Range<usize> {
 }
 
 /// A text of which pieces are shown. Miette's own texts count the lines of a piece from the beginning of the text, so that
-/// of two pieces far down everything between them would be shown, too.
+/// of two pieces far down everything between them would be shown, too; and they count columns in bytes.
 #[derive(Debug)]
 struct Excerpts(NamedSource<String>);
 
@@ -139,12 +139,18 @@ impl SourceCode for Excerpts {
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let found = self.0.read_span(span, before, after)?;
         let lines = found.data().split(|byte| *byte == b'\n').count() - 1;
+        let before = self.0.inner().get(..found.span().offset()).unwrap_or_default();
+        let column = before
+            .chars()
+            .rev()
+            .take_while(|character| *character != '\n')
+            .count();
         Ok(Box::new(MietteSpanContents::new_named(
             self.0.name().to_owned(),
             found.data(),
             *found.span(),
             found.line(),
-            found.column(),
+            column,
             lines,
         )))
     }

@@ -118,7 +118,7 @@ impl Expansion<'_, '_> {
             }
         }
         if let Some(kind) = &node.kind {
-            self.parameters[stage].check_names(&*kind.kind, self.axes, &mut self.report);
+            self.parameters[stage].check_unused(&*kind.kind, self.axes, &mut self.report);
         }
         self.uncertain[stage] |= self.report.errors() > before;
     }

@@ -92,7 +92,7 @@ impl<'m> StageParameters<'m> {
             // Something in it was reported. What is wrong elsewhere is wrong all the same; whether all goes together cannot be
             // known.
             for problem in &schema::check(kind.schema(), &value) {
-                self.report(problem, false, &source, at, axes, report);
+                self.report(problem, Concern::Value, &source, at, axes, report);
             }
             report.follows();
             return None;
@@ -107,12 +107,28 @@ impl<'m> StageParameters<'m> {
                 }
                 problems
             }
-            Err(problems) => problems,
+            Err(mut problems) => {
+                // Whether a file is there does not depend on what is wrong beside it.
+                for source in schema::sources(kind.schema(), &value) {
+                    if problems.iter().all(|problem| problem.pointer != source.pointer) {
+                        problems.extend(files.problem(&source));
+                    }
+                }
+                problems
+            }
         };
         // Where each value is right by itself, the point says which of them come together.
-        let combined = schema::check(kind.schema(), &value).is_empty();
+        let concern = if schema::check(kind.schema(), &value).is_empty() {
+            Concern::Combination
+        } else {
+            Concern::Value
+        };
+        let named = schema::sources(kind.schema(), &value);
         for problem in &problems {
-            self.report(problem, combined, &source, at, axes, report);
+            let is_file =
+                concern == Concern::Value && named.iter().any(|file| file.pointer == problem.pointer);
+            let concern = if is_file { Concern::File } else { concern };
+            self.report(problem, concern, &source, at, axes, report);
         }
         None
     }
@@ -161,23 +177,42 @@ impl<'m> StageParameters<'m> {
         Layer::Stage
     }
 
-    /// Checks names in parameters that may hold at no point: those of overrides, and of profiles that are not chosen.
-    pub(super) fn check_names(&self, kind: &dyn AnyKind, axes: &Axes<'_>, report: &mut Report) {
+    /// Checks parameters that may hold at no point, those of overrides, and of profiles that are not chosen: every name, and of
+    /// the profiles the values, too, but for those that axes give.
+    pub(super) fn check_unused(&self, kind: &dyn AnyKind, axes: &Axes<'_>, report: &mut Report) {
         let overrides = self.decl.overrides.iter().map(|entry| &entry.params);
         for params in overrides.chain(&self.decl.dormant.0) {
             Template::compile(&params.node, axes, report);
-            let problems = schema::check(kind.schema(), &params.node.to_value());
-            for problem in problems.into_iter().filter(|problem| problem.key) {
+            let is_dormant = self
+                .decl
+                .dormant
+                .0
+                .iter()
+                .any(|dormant| std::ptr::eq(dormant, params));
+            for problem in schema::check(kind.schema(), &params.node.to_value()) {
                 let mut key = params.key;
                 let mut node = &params.node;
+                let mut written = !problem.pointer.is_empty();
                 for segment in problem.pointer.split('/').skip(1) {
                     let segment = segment.replace("~1", "/").replace("~0", "~");
                     let Some(entry) = node.as_table().and_then(|table| table.get(&segment)) else {
+                        written = false;
                         break;
                     };
                     (key, node) = (entry.key, &entry.node);
                 }
-                report.error(key, problem.message).help.clone_from(&problem.help);
+                // What a table lacks the stage may give.
+                let is_value = written && !matches!(node.data, Data::Table(_));
+                let stands = node.as_text().is_none_or(|text| !text.contains("${"));
+                if problem.key {
+                    report.error(key, problem.message).help.clone_from(&problem.help);
+                } else if is_dormant && is_value && stands && !report.is_spoilt(node.span) {
+                    let message = match name(&problem) {
+                        Some(name) => format!("`{name}`: {}", problem.message),
+                        None => problem.message.clone(),
+                    };
+                    report.error(node.span, message).help.clone_from(&problem.help);
+                }
             }
         }
     }
@@ -204,7 +239,7 @@ impl<'m> StageParameters<'m> {
     fn report<'a>(
         &self,
         problem: &Problem,
-        combined: bool,
+        concern: Concern,
         source: &Source<'_>,
         at: &impl Fn(usize) -> (usize, &'a AxisValue),
         axes: &Axes<'_>,
@@ -212,6 +247,13 @@ impl<'m> StageParameters<'m> {
     ) {
         let mut place = self.place(&problem.pointer, problem.key, source, at, axes, report);
         if place.spoilt {
+            return;
+        }
+        // A text that axes complete is wrong for one reason, whatever they make of it.
+        let completed = place.text.as_deref().is_some_and(|text| text.contains("${"));
+        if concern == Concern::Value && completed && place.used.is_none() && report.has_error_at(place.shown)
+        {
+            report.follows();
             return;
         }
         let mut others = Vec::new();
@@ -253,7 +295,7 @@ impl<'m> StageParameters<'m> {
             diagnostic.help(meant);
         } else if let Some(help) = &problem.help {
             diagnostic.help(help.clone());
-        } else if combined && !self.axes.is_empty() {
+        } else if concern == Concern::Combination && !self.axes.is_empty() {
             let labels: Vec<(&Arc<str>, &Label)> = self
                 .axes
                 .iter()
@@ -341,6 +383,17 @@ struct Source<'s> {
     node: Option<&'s Node>,
     /// The same, filled in.
     value: &'s Value,
+}
+
+/// What a problem is with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Concern {
+    /// A value by itself.
+    Value,
+    /// The file that a value names.
+    File,
+    /// Values that are right by themselves, at a point where they come together.
+    Combination,
 }
 
 /// What gives a parameter its value, the later over the earlier.

@@ -163,3 +163,14 @@ fn a_folder_in_the_way_is_told_and_loses_nothing() {
     assert_eq!(outcome.cells("cell-finished"), [""; 0]);
     assert!(context.path("out/total.parquet").is_file());
 }
+
+#[test]
+fn nothing_is_published_into_the_store() {
+    let context = Context::new(&CHAIN.replace("out/total.parquet", "cache/objects-v1/total.parquet"));
+    let outcome = context.run(&["run"]).assert_code(2);
+    insta::assert_snapshot!(context.filtered(&outcome.stderr), @r"
+    error: `total` would be published as `cache/objects-v1/total.parquet`, which lies in the store `cache`
+      help: publish it elsewhere; `provenir path` says where the store keeps an artifact
+    ");
+    assert!(context.runs().is_empty(), "{outcome:#?}");
+}

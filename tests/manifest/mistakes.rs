@@ -56,6 +56,14 @@ fn every_mistake_is_named_with_its_place_and_the_nearest_right_thing() {
     });
 }
 
+#[test]
+fn a_byte_order_mark_moves_no_column() {
+    let project = Project::new("\u{feff}format = 2\n");
+    let found = project.load().err().unwrap();
+    let places: Vec<_> = found.entries().map(|told| told.place).collect();
+    assert_eq!(places, [Some((1, 10))], "{found}");
+}
+
 /// What is said of a file that is no text for a snapshot.
 fn said(bytes: &[u8]) -> String {
     let project = Project::new("");
