@@ -24,6 +24,7 @@ lint: setup ## formatting, lints, documentation, licences
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps --quiet
+	@scripts/check_features.sh
 	.deps/lint/bin/cargo-deny --offline check licenses bans sources
 
 bench: build ## criterion benches, and side-by-side comparisons with PyBullet and PyTorch
