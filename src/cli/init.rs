@@ -4,6 +4,7 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::arguments::quoted;
 use super::error::{CommandError, Exit};
 use super::{environment, terminal};
 use crate::store::Layout;
@@ -81,6 +82,16 @@ pub(super) fn init(folder: &Utf8Path) -> Result<Exit, CommandError> {
         message: format!("cannot lay out a pipeline: {error}"),
         help: None,
     };
+    for above in folder.ancestors() {
+        match fs_err::metadata(above) {
+            Ok(found) if found.is_dir() => break,
+            Ok(_) => {
+                return Err(CommandError::request(format!("`{above}` is a file"))
+                    .help("name a folder, new or not: `provenir init FOLDER`"));
+            }
+            Err(_) => {}
+        }
+    }
     let layout = Layout::new(folder.join("cache"));
     layout.create()?;
     let path = folder.join(NAME);
@@ -117,33 +128,49 @@ pub(super) fn init(folder: &Utf8Path) -> Result<Exit, CommandError> {
         None => "put an expert where the manifest says, then ",
     };
     terminal::say(&format!(
-        "next: {first}`provenir plan {path}` and `provenir run {path}`"
+        "next: {first}`provenir plan {0}` and `provenir run {0}`",
+        pasted(&path)
     ));
     Ok(Exit::Done)
 }
 
-/// The manifest for a folder: the pipeline has the folder's name, as far as names may have its letters.
-fn manifest(folder: &Utf8Path, expert: Option<&Utf8Path>) -> String {
-    let letters = folder.file_name().unwrap_or_default().chars();
-    let mut name: String = letters
-        .map(|letter| {
-            if letter.is_ascii_alphanumeric() {
-                letter
-            } else {
-                '-'
-            }
-        })
-        .take(60)
-        .collect();
+/// A path as a shell and a command take it.
+fn pasted(path: &Utf8Path) -> String {
+    if path.as_str().starts_with('-') {
+        quoted(&format!("./{path}"))
+    } else {
+        quoted(path.as_str())
+    }
+}
+
+/// The name of a folder's pipeline: the folder's, with hyphens where it has what names may not have; `pipeline` where it
+/// has letters that names may not have, because what is left of a word without them is none.
+fn name(folder: &Utf8Path) -> String {
+    const LONGEST: usize = 60;
+    let name = folder.file_name().unwrap_or_default();
+    if name
+        .chars()
+        .any(|letter| letter.is_alphanumeric() && !letter.is_ascii())
+    {
+        return "pipeline".to_owned();
+    }
+    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let mut name: String = words.join("-").chars().take(LONGEST).collect();
     if !name.starts_with(|first: char| first.is_ascii_alphabetic()) {
         name.insert_str(0, "pipeline-");
     }
+    name.trim_end_matches('-').to_owned()
+}
+
+/// The manifest for a folder.
+fn manifest(folder: &Utf8Path, expert: Option<&Utf8Path>) -> String {
     let (comment, expert) = match expert {
         Some(expert) => (FOUND, expert),
         None => (WANTED, Utf8Path::new("experts/hopper.parquet")),
     };
     MANIFEST
-        .replace("{name}", name.trim_end_matches('-'))
+        .replace("{name}", &name(folder))
         .replace("{comment}", comment)
         .replace(
             "{expert}",
@@ -177,6 +204,15 @@ fn relative(folder: &Utf8Path, file: &Utf8Path) -> Utf8PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pipeline_has_a_name_whatever_its_folder_is_called() {
+        let named = |folder: &str| name(Utf8Path::new(folder));
+        assert_eq!(named("/home/ünï"), "pipeline");
+        assert_eq!(named("/home/a  b -- c_d!"), "a-b-c-d");
+        assert_eq!(named("/home/2026"), "pipeline-2026");
+        assert_eq!(named("/home/---"), "pipeline");
+    }
 
     #[test]
     fn the_manifest_is_named_after_its_folder_and_takes_the_expert_that_is_there() {

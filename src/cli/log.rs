@@ -5,8 +5,9 @@ use super::digest::{self, Beginning};
 use super::error::{CommandError, Exit};
 use super::selector::Selector;
 use super::{Edition, session, terminal};
-use crate::exec::{Standing, Survey};
-use crate::record::{Execution, FlawedRun, RunFile, RunId, RunStore, StoredRun};
+use crate::display;
+use crate::exec::{Failure, Standing, Survey};
+use crate::record::{Execution, FlawedRun, Record, RunFile, RunStore, StoredRun};
 use crate::store::StoreError;
 
 /// `log`: of the latest run that executed, or executes, what is meant.
@@ -32,7 +33,10 @@ pub(super) fn log(edition: &Edition, arguments: &LogArguments) -> Result<Exit, C
 }
 
 /// The latest execution of an action, or of the one that gave an object.
-fn by_digest(beginning: &Beginning<'_>, runs: &RunStore) -> Result<Option<(RunId, Execution)>, CommandError> {
+fn by_digest(
+    beginning: &Beginning<'_>,
+    runs: &RunStore,
+) -> Result<Option<(StoredRun, Execution)>, CommandError> {
     let mut flawed = Vec::new();
     for run in runs.runs()? {
         let mut executions = match of_run(&run) {
@@ -54,7 +58,7 @@ fn by_digest(beginning: &Beginning<'_>, runs: &RunStore) -> Result<Option<(RunId
         }
         if let Some(execution) = executions.pop() {
             session::warn_of_flawed(&flawed);
-            return Ok(Some((run.id, execution)));
+            return Ok(Some((run, execution)));
         }
     }
     session::warn_of_flawed(&flawed);
@@ -67,15 +71,9 @@ fn of_run(run: &StoredRun) -> Result<(Option<RunFile>, Vec<Execution>), StoreErr
 }
 
 fn by_cell(edition: &Edition, arguments: &LogArguments) -> Result<Exit, CommandError> {
+    let selector = Selector::of_cell(&arguments.cell, "a cell is wanted")?;
     let plan = session::plan(edition, &arguments.manifest)?;
     let store = session::open(&arguments.manifest, &plan)?;
-    let (selector, rest) = Selector::parse(&arguments.cell)?;
-    if !rest.is_empty() {
-        return Err(CommandError::request(format!(
-            "`{}` names an output; a cell is wanted",
-            arguments.cell
-        )));
-    }
     let cell = selector.cell(&plan)?;
     let name = plan.name(cell);
     let survey = Survey::take(&plan, &store, &BTreeSet::new())?;
@@ -101,7 +99,7 @@ fn by_cell(edition: &Edition, arguments: &LogArguments) -> Result<Exit, CommandE
             .find(|execution| Some(execution.key) == key)
         {
             session::warn_of_flawed(&flawed);
-            return tell(&run.id, execution);
+            return tell(&run, execution);
         }
         if of_name.is_none() && head.is_some_and(|head| head.manifest == plan.manifest) {
             let mut named = executions
@@ -125,13 +123,45 @@ fn by_cell(edition: &Edition, arguments: &LogArguments) -> Result<Exit, CommandE
     })
 }
 
-fn tell(run: &RunId, execution: &Execution) -> Result<Exit, CommandError> {
-    let Some(path) = execution.log() else {
-        terminal::say(&format!("`{}` said nothing in run {run}", execution.cell));
-        return Ok(Exit::Done);
+/// Prints what was said, and tells how the execution failed, if it did.
+fn tell(run: &StoredRun, execution: &Execution) -> Result<Exit, CommandError> {
+    let failure = failure(run, execution)?;
+    let said = match execution.log() {
+        Some(path) => {
+            let text = fs_err::read(path).map_err(StoreError::io("cannot read a log"))?;
+            terminal::say(path.as_str());
+            terminal::print(&String::from_utf8_lossy(&text))?;
+            true
+        }
+        None => false,
     };
-    let text = fs_err::read(path).map_err(StoreError::io("cannot read a log"))?;
-    terminal::say(path.as_str());
-    terminal::print(&String::from_utf8_lossy(&text))?;
+    match failure {
+        Some(mut failure) => {
+            if said {
+                failure.tail.clear();
+            }
+            let what = format!("{} failed in run {}", execution.cell, run.id);
+            terminal::say(&display::failed(&what, &failure));
+        }
+        None if !said => terminal::say(&format!("`{}` said nothing in run {}", execution.cell, run.id)),
+        None => {}
+    }
     Ok(Exit::Done)
+}
+
+/// Why an execution failed: of several attempts, the last.
+fn failure(run: &StoredRun, execution: &Execution) -> Result<Option<Failure>, CommandError> {
+    // An attempt that failed may be followed by one that is under way.
+    if !run.failed_at()?.contains_key(&execution.cell) {
+        return Ok(None);
+    }
+    let ends = run.records()?.into_iter().rev();
+    let end = ends
+        .filter_map(|record| match record {
+            Record::Executed(executed) => Some((executed.key, None)),
+            Record::Failed { key, failure, .. } => Some((key, Some(failure))),
+            Record::Reused { .. } => None,
+        })
+        .find(|(key, _)| *key == execution.key);
+    Ok(end.and_then(|(_, failure)| failure))
 }

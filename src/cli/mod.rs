@@ -62,7 +62,8 @@ impl Edition {
 pub fn main(edition: &Edition) -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => {
+        Err(mut error) => {
+            arguments::advise(&mut error);
             // Help and version are data that was asked for; everything else is a wrong request.
             let exit = if error.use_stderr() {
                 Exit::Request

@@ -55,12 +55,7 @@ fn pin_run(store: &Store, run: &StoredRun) -> Result<Exit, CommandError> {
 }
 
 fn pin_cells(edition: &Edition, arguments: &PinArguments, what: &str) -> Result<Exit, CommandError> {
-    let (selector, rest) = Selector::parse(what)?;
-    if !rest.is_empty() {
-        return Err(CommandError::request(format!(
-            "`{what}` names an output; a run or a cell is pinned"
-        )));
-    }
+    let selector = Selector::of_cell(what, "a run or a cell is pinned")?;
     let plan = session::plan(edition, &arguments.manifest)?;
     let store = session::open(&arguments.manifest, &plan)?;
     let survey = Survey::take(&plan, &store, &BTreeSet::new())?;

@@ -8,10 +8,11 @@ use provenir_api::{Digest, schema};
 use super::arguments::ReferenceArguments;
 use super::digest::{self, Beginning, Named};
 use super::error::CommandError;
-use super::selector::Selector;
+use super::selector::{Selector, is_file, is_path};
 use super::standing::absent;
 use super::{Edition, session};
 use crate::exec::{Standing, Survey};
+use crate::plan::Plan;
 use crate::store::{ActionKey, Artifact, Layout, StoreError};
 
 /// Something that can be shown.
@@ -31,8 +32,7 @@ pub(super) struct Found {
 /// may be meant.
 pub(super) fn find(edition: &Edition, arguments: &ReferenceArguments) -> Result<Found, CommandError> {
     let text = arguments.reference.as_str();
-    let is_file = |path: &str| fs_err::metadata(path).is_ok_and(|metadata| metadata.is_file());
-    if text.contains('/') || is_file(text) {
+    if is_path(text) || is_file(text) {
         if !is_file(text) {
             return Err(CommandError::request(format!("there is no file `{text}`")));
         }
@@ -68,6 +68,9 @@ fn find_cell(edition: &Edition, arguments: &ReferenceArguments) -> Result<Found,
     let (selector, rest) = Selector::parse(&arguments.reference)?;
     let plan = session::plan(edition, &arguments.manifest)?;
     let store = session::open(&arguments.manifest, &plan)?;
+    if let Some((output, axes)) = rest.strip_prefix('.').and_then(|rest| rest.split_once('[')) {
+        return Err(misplaced(&selector, &plan, output, axes, &arguments.reference)?);
+    }
     let cell = selector.cell(&plan)?;
     let name = plan.name(cell);
     let ports = plan.stage_of(cell).kind.outputs();
@@ -97,6 +100,28 @@ fn find_cell(edition: &Edition, arguments: &ReferenceArguments) -> Result<Found,
         }
         Standing::Due { .. } | Standing::Unknown { .. } => Err(absent(&plan, &store, &survey, cell)),
     }
+}
+
+/// That an output was named before the values of the axes, and how to write it.
+fn misplaced(
+    selector: &Selector<'_>,
+    plan: &Plan,
+    output: &str,
+    axes: &str,
+    text: &str,
+) -> Result<CommandError, CommandError> {
+    let first = selector.cells(plan)?.into_iter().next().unwrap_or_default();
+    let ports = plan.stage_of(first).kind.outputs();
+    let known = || ports.iter().map(|port| port.name);
+    let meant = known().find(|known| *known == output);
+    let stage = &plan.stage_of(first).name;
+    let error = CommandError::request(format!("`{text}`: the output goes after the bracket"));
+    Ok(
+        error.help(match meant.or_else(|| schema::nearest(output, known())) {
+            Some(port) => format!("write `{stage}[{axes}.{port}`"),
+            None => format!("write `{stage}[{axes}.OUTPUT`; it has {}", schema::list(known())),
+        }),
+    )
 }
 
 fn found(layout: &Layout, artifact: &Artifact, cell: Option<String>) -> Result<Found, CommandError> {

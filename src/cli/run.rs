@@ -8,7 +8,7 @@ use super::error::{CommandError, Exit};
 use super::terminal::say;
 use super::{Edition, session};
 use crate::clock;
-use crate::display::{Display, Mode};
+use crate::display::{self, Display, Mode};
 use crate::exec::{self, Event, Options, Subscriber, Survey};
 use crate::plan::{CellIndex, Plan};
 use crate::record::{Program, Recorder, Request, RunId};
@@ -81,6 +81,9 @@ pub(super) fn carry_out(
         say(&format!(
             "warning: the store cannot be written to, so that nothing of this run is recorded there: {error}"
         ));
+    }
+    if let Some(failure) = &outcome.unrecorded {
+        say(&display::failed("the end of the run is not recorded", failure));
     }
     Ok(Exit::of(&outcome.summary))
 }

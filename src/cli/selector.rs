@@ -2,6 +2,7 @@
 
 use provenir_api::{Label, schema};
 
+use super::arguments::quoted;
 use super::error::CommandError;
 use crate::plan::{CellIndex, Plan};
 
@@ -45,6 +46,35 @@ impl<'a> Selector<'a> {
             },
             rest,
         ))
+    }
+
+    /// Reads a selector where one of a cell, and nothing more, is `wanted`, which the error tells in a clause.
+    pub(super) fn of_cell(text: &'a str, wanted: &str) -> Result<Self, CommandError> {
+        if !is_path(text) {
+            match Self::parse(text) {
+                Ok((selector, "")) => return Ok(selector),
+                Ok((_, rest)) if !is_file(text) => {
+                    let output = rest.split('[').next().unwrap_or(rest);
+                    return Err(
+                        CommandError::request(format!("`{text}` names an output; {wanted}"))
+                            .help(format!("leave `{output}` out")),
+                    );
+                }
+                Err(error) if !is_file(text) => return Err(error),
+                _ => {}
+            }
+        }
+        if !is_file(text) {
+            return Err(CommandError::request(format!(
+                "there is no file `{text}`, and {wanted}"
+            )));
+        }
+        Err(
+            CommandError::request(format!("`{text}` is a file; {wanted}")).help(format!(
+                "`provenir lineage {}` names the cell that made it",
+                quoted(text)
+            )),
+        )
     }
 
     /// Whether the cell that another names is among those that this one names, by their names alone.
@@ -111,6 +141,16 @@ impl<'a> Selector<'a> {
     }
 }
 
+/// Whether a text can only be the path of a file: it holds a `/` before any values of axes, which may hold some.
+pub(super) fn is_path(text: &str) -> bool {
+    text.split('[').next().is_some_and(|name| name.contains('/'))
+}
+
+/// Whether a text is the path of a file that is there.
+pub(super) fn is_file(text: &str) -> bool {
+    fs_err::metadata(text).is_ok_and(|metadata| metadata.is_file())
+}
+
 /// Whether a person who writes `text` means this label: numbers by value.
 fn is_meant(label: &Label, text: &str) -> bool {
     label.to_string() == text || number(text).is_some_and(|number| number == *label)
@@ -161,6 +201,12 @@ mod tests {
         for wrong in ["", "[a=1]", "policy[a=1", "policy[a]", ".port"] {
             assert!(Selector::parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn values_of_axes_may_hold_slashes() {
+        assert!(is_path("figures/plot.svg") && is_path("./plot[1].svg"));
+        assert!(!is_path("demos[f=experts/hopper.parquet]") && !is_path("demos.episodes"));
     }
 
     #[test]

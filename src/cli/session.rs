@@ -219,13 +219,7 @@ pub(super) fn worker(edition: &Edition) -> Result<WorkerProgram, CommandError> {
 pub(super) fn select(plan: &Plan, selectors: &[String]) -> Result<BTreeSet<CellIndex>, CommandError> {
     let mut cells = BTreeSet::new();
     for text in selectors {
-        let (selector, rest) = Selector::parse(text)?;
-        if !rest.is_empty() {
-            return Err(CommandError::request(format!(
-                "`{text}` names an output; a cell is wanted"
-            )));
-        }
-        cells.extend(selector.cells(plan)?);
+        cells.extend(Selector::of_cell(text, "a cell is wanted")?.cells(plan)?);
     }
     Ok(cells)
 }

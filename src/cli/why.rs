@@ -14,13 +14,7 @@ const NAMES: usize = 3;
 
 /// `why`.
 pub(super) fn why(edition: &Edition, arguments: &WhyArguments) -> Result<Exit, CommandError> {
-    let (selector, rest) = Selector::parse(&arguments.cell)?;
-    if !rest.is_empty() {
-        return Err(CommandError::request(format!(
-            "`{}` names an output; a cell is wanted",
-            arguments.cell
-        )));
-    }
+    let selector = Selector::of_cell(&arguments.cell, "a cell is wanted")?;
     let plan = session::plan(edition, &arguments.manifest)?;
     let store = session::open(&arguments.manifest, &plan)?;
     let cells = selector.cells(&plan)?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::repeats::Repeats;
-use super::sentence::{Updated, ending, progress, sentence, urgent};
+use super::sentence::{ending, progress, sentence};
 use crate::exec::Event;
 use crate::plan::{CellIndex, Plan};
 
@@ -14,7 +14,6 @@ const SHOWN: usize = 12;
 /// A bar for the run and a line for each running cell, on standard error.
 pub struct Bars<'a> {
     plan: &'a Plan,
-    updated: Updated,
     repeats: Repeats,
     screen: MultiProgress,
     run: ProgressBar,
@@ -27,7 +26,6 @@ impl<'a> Bars<'a> {
         let screen = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(15));
         Self {
             plan,
-            updated: Updated::default(),
             repeats: Repeats::default(),
             screen,
             run: ProgressBar::hidden(),
@@ -36,9 +34,6 @@ impl<'a> Bars<'a> {
     }
 
     pub(super) fn on(&mut self, event: &Event<'_>) {
-        if let Event::Published { path, .. } = event {
-            self.updated.push((*path).to_owned(), urgent(event).is_some());
-        }
         if self.repeats.hides(event) {
             self.over(event);
             return;
@@ -87,13 +82,13 @@ impl<'a> Bars<'a> {
                     bar.set_message(format!("{}{left}", progress(report)));
                 }
             }
-            Event::RunFinished { summary } => {
+            Event::RunFinished { summary, published } => {
                 self.run.finish_and_clear();
                 let _ = self.screen.clear();
                 for warning in self.repeats.rest(self.plan) {
                     self.say(&warning);
                 }
-                self.say(&ending(summary, self.plan, &self.updated));
+                self.say(&ending(summary, published));
             }
             _ => {
                 self.over(event);

@@ -1,9 +1,9 @@
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
 use super::repeats::Repeats;
-use super::sentence::{Updated, ending, grouped, progress, sentence, urgent};
+use super::sentence::{ending, grouped, progress, sentence, urgent};
 use crate::clock;
 use crate::exec::{CellRef, Event};
 use crate::plan::{CellIndex, Plan};
@@ -17,7 +17,6 @@ const RATE: usize = 20;
 /// Plain lines on standard error.
 pub struct Lines<'a> {
     plan: &'a Plan,
-    updated: Updated,
     repeats: Repeats,
     quiet: bool,
     told: BTreeMap<CellIndex, Instant>,
@@ -27,6 +26,10 @@ pub struct Lines<'a> {
     begun: BTreeMap<u32, VecDeque<CellIndex>>,
     /// What is told of those when their turn comes.
     held: BTreeMap<CellIndex, Vec<String>>,
+    /// The cells of which it was told that they were started, and not yet that they are over.
+    open: BTreeSet<CellIndex>,
+    /// Whether nothing more is said to start.
+    stopping: bool,
     /// When the current second began, and how many lines were told or withheld in it.
     second: Instant,
     count: usize,
@@ -36,13 +39,14 @@ impl<'a> Lines<'a> {
     pub(super) fn new(plan: &'a Plan, quiet: bool) -> Self {
         Self {
             plan,
-            updated: Updated::default(),
             repeats: Repeats::default(),
             quiet,
             told: BTreeMap::new(),
             done: 0,
             begun: BTreeMap::new(),
             held: BTreeMap::new(),
+            open: BTreeSet::new(),
+            stopping: false,
             second: clock::instant(),
             count: 0,
         }
@@ -62,6 +66,10 @@ impl<'a> Lines<'a> {
         }
         if !self.repeats.hides(event) {
             self.tell(event);
+        } else if let Event::CellFailed { cell, .. } = event
+            && self.open.contains(&cell.index)
+        {
+            say(&format!("failed: {cell}, as the run stops"));
         }
         if let Some(cell) = over {
             self.over(cell);
@@ -69,15 +77,15 @@ impl<'a> Lines<'a> {
     }
 
     fn tell(&mut self, event: &Event<'_>) {
-        if let Event::Published { path, .. } = event {
-            self.updated.push((*path).to_owned(), urgent(event).is_some());
+        if let Event::Interrupted | Event::RunHalted { .. } = event {
+            self.stopping = true;
         }
-        if let Event::RunFinished { summary } = event {
+        if let Event::RunFinished { summary, published } = event {
             for warning in self.repeats.rest(self.plan) {
                 say(&warning);
             }
             if !self.quiet || summary.is_incomplete() {
-                say(&ending(summary, self.plan, &self.updated));
+                say(&ending(summary, published));
             }
             return;
         }
@@ -91,24 +99,32 @@ impl<'a> Lines<'a> {
             return;
         }
         match event {
-            Event::CellReused { .. } => self.done += 1,
+            Event::CellReused { .. } => {
+                self.done += 1;
+                if let Some(told) = sentence(event).filter(|_| !self.quiet) {
+                    say(&told);
+                }
+            }
             _ if self.quiet => {}
             Event::CellStarted { cell, worker, .. } => {
                 self.told.insert(cell.index, clock::instant());
                 let begun = self.begun.entry(*worker).or_default();
                 begun.push_back(cell.index);
                 if begun.len() == 1 {
-                    self.routine(&format!("started {cell}"));
+                    self.start(*cell);
                 } else {
                     self.held.insert(cell.index, Vec::new());
                 }
             }
-            Event::CellFinished { outcome, .. } => {
+            Event::CellFinished { cell, outcome, .. } => {
                 self.done += 1;
+                let must = matches!(outcome, Outcome::Diverged { .. } | Outcome::Replaced { .. })
+                    || self.open.contains(&cell.index);
                 if let Some(told) = sentence(event) {
-                    match outcome {
-                        Outcome::New | Outcome::Same => self.routine(&told),
-                        Outcome::Diverged { .. } | Outcome::Replaced { .. } => say(&told),
+                    if must {
+                        say(&told);
+                    } else {
+                        self.routine(&told);
                     }
                 }
             }
@@ -139,6 +155,7 @@ impl<'a> Lines<'a> {
     /// A cell is over: the one that its worker has begun meanwhile can be told.
     fn over(&mut self, cell: CellIndex) {
         self.told.remove(&cell);
+        self.open.remove(&cell);
         let has_it = |begun: &VecDeque<CellIndex>| begun.iter().position(|begun| *begun == cell);
         let mut next = None;
         for begun in self.begun.values_mut() {
@@ -152,8 +169,17 @@ impl<'a> Lines<'a> {
                 plan: self.plan,
                 index,
             };
-            self.routine(&format!("started {cell}"));
+            if !self.stopping {
+                self.start(cell);
+            }
             self.release(index);
+        }
+    }
+
+    /// Tells that a cell was started; its end is told then, too.
+    fn start(&mut self, cell: CellRef<'_>) {
+        if self.routine(&format!("started {cell}")) {
+            self.open.insert(cell.index);
         }
     }
 
@@ -164,8 +190,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Tells what happens to every cell, unless that happens too often for anyone to read.
-    fn routine(&mut self, text: &str) {
+    /// Tells what happens to every cell, unless that happens too often for anyone to read; says whether it did.
+    fn routine(&mut self, text: &str) -> bool {
         if self.second.elapsed() >= Duration::from_secs(1) {
             if self.count > RATE {
                 say(&format!(
@@ -178,9 +204,11 @@ impl<'a> Lines<'a> {
             self.count = 0;
         }
         self.count += 1;
-        if self.count <= RATE {
+        let is_told = self.count <= RATE;
+        if is_told {
             say(text);
         }
+        is_told
     }
 }
 

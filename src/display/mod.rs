@@ -14,7 +14,7 @@ mod sentence;
 
 use std::io::IsTerminal;
 
-pub(crate) use sentence::{counts, duration, grouped};
+pub(crate) use sentence::{counts, duration, failed, grouped};
 
 use crate::exec::{Event, Subscriber};
 use crate::plan::Plan;

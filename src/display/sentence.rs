@@ -1,6 +1,5 @@
 //! What events say, in words.
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -8,7 +7,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::protocol::Progress;
 
 use crate::exec::{Event, Failure, Summary};
-use crate::plan::Plan;
 use crate::store::{Copied, Outcome};
 
 /// So many published files are named at the end of a run.
@@ -47,8 +45,11 @@ pub(super) fn sentence(event: &Event<'_>) -> Option<String> {
                 owner.pid, owner.host
             )
         }
-        Event::CellRepairing { cell, object, .. } => format!(
-            "warning: the artifact {} is damaged; {cell}, which made it, runs again",
+        Event::CellReused {
+            cell, awaited: true, ..
+        } => format!("arrived: {cell}"),
+        Event::CellRepairing { cell, reader, object } => format!(
+            "warning: the artifact {} is damaged; {cell}, which made it, runs again, and then {reader}, which was to read it",
             object.short()
         ),
         _ => return urgent(event),
@@ -79,6 +80,10 @@ pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
         Event::CellDamaged { cell, object } => format!(
             "warning: the artifact {} of {cell} is not what was stored: it is taken out of the store, and the cell runs again",
             object.short()
+        ),
+        Event::ResultDamaged { cell, path, .. } => format!(
+            "warning: the result of {cell} in the store cannot be read: `{}` is damaged; the cell runs again",
+            shortest(path)
         ),
         Event::CellFailed {
             cell,
@@ -128,26 +133,8 @@ pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
     Some(told)
 }
 
-/// Copies that a run published.
-#[derive(Default)]
-pub(super) struct Updated {
-    paths: Vec<Utf8PathBuf>,
-    /// Those of which a sentence of its own was said.
-    told: BTreeSet<Utf8PathBuf>,
-}
-
-impl Updated {
-    /// Adds a copy; `is_told` where a sentence was said of it.
-    pub(super) fn push(&mut self, path: Utf8PathBuf, is_told: bool) {
-        if is_told {
-            self.told.insert(path.clone());
-        }
-        self.paths.push(path);
-    }
-}
-
-/// How a run ended. Published files are listed, also where nothing ran, but for those that were told of already.
-pub(super) fn ending(summary: &Summary, plan: &Plan, updated: &Updated) -> String {
+/// How a run ended, with the published files that are in their places, also where nothing ran.
+pub(super) fn ending(summary: &Summary, published: &[Utf8PathBuf]) -> String {
     let mut lines = Vec::new();
     if summary.is_noop() {
         let mut restored = match summary.published {
@@ -166,24 +153,12 @@ pub(super) fn ending(summary: &Summary, plan: &Plan, updated: &Updated) -> Strin
     } else {
         lines.push(format!("{} in {}", counts(summary), duration(summary.seconds)));
     }
-    let complete = summary.failed + summary.blocked + summary.cancelled == 0 && summary.halted.is_none();
-    let mut files: Vec<Utf8PathBuf> = if complete {
-        let all = plan.cells.iter().flat_map(|cell| &cell.publish);
-        all.map(|publish| plan.folder.join(&publish.path)).collect()
-    } else {
-        updated.paths.clone()
-    };
-    files.retain(|file| !updated.told.contains(file));
-    if !files.is_empty() {
+    if !published.is_empty() {
         lines.push("published:".to_owned());
-        lines.extend(
-            files
-                .iter()
-                .take(SHOWN)
-                .map(|path| format!("  {}", shortest(path))),
-        );
-        if files.len() > SHOWN {
-            lines.push(format!("  and {} more", grouped(files.len() - SHOWN)));
+        let shown = published.iter().take(SHOWN);
+        lines.extend(shown.map(|path| format!("  {}", shortest(path))));
+        if published.len() > SHOWN {
+            lines.push(format!("  and {} more", grouped(published.len() - SHOWN)));
         }
     }
     lines.join("\n")
@@ -237,7 +212,8 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
-fn failed(what: &str, failure: &Failure) -> String {
+/// What failed, and what is known of it.
+pub(crate) fn failed(what: &str, failure: &Failure) -> String {
     let mut told = format!("error: {what}: {}", failure.message);
     if !failure.tail.is_empty() {
         told.push_str("\n  the last lines of its log:");

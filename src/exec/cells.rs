@@ -47,7 +47,7 @@ impl Scheduler<'_, '_> {
                     match self.resolve(consumer) {
                         Ok(Some(result)) => known.push_back((consumer, result)),
                         Ok(None) => {}
-                        Err(error) => self.halt(Failure::from(&error)),
+                        Err(error) => self.halt(self.failure(&error)),
                     }
                 }
             }
@@ -66,7 +66,7 @@ impl Scheduler<'_, '_> {
                     return Ok(Some(result));
                 }
                 Lookup::Miss(reason) => {
-                    self.discard(cell, &reason);
+                    self.discard(cell, key, &reason);
                     Due::Miss(reason)
                 }
             }
@@ -76,10 +76,20 @@ impl Scheduler<'_, '_> {
         Ok(None)
     }
 
-    /// Takes a damaged artifact out of the store, so that nothing takes it for a good one from now on.
-    pub(super) fn discard(&mut self, cell: CellIndex, reason: &MissReason) {
-        let MissReason::Damaged(object) = reason else {
-            return;
+    /// Takes a damaged artifact out of the store, so that nothing takes it for a good one from now on, and tells of a result
+    /// that cannot be understood, which a commit replaces.
+    pub(super) fn discard(&mut self, cell: CellIndex, key: ActionKey, reason: &MissReason) {
+        let object = match reason {
+            MissReason::Damaged(object) => object,
+            MissReason::Unreadable => {
+                self.voice.say(&Event::ResultDamaged {
+                    cell: self.cell(cell),
+                    key,
+                    path: &self.store.layout().result(&key),
+                });
+                return;
+            }
+            MissReason::NoResult | MissReason::Missing(_) => return,
         };
         match self.store.discard_if_damaged(object) {
             Ok(true) => self.voice.say(&Event::CellDamaged {
@@ -87,7 +97,7 @@ impl Scheduler<'_, '_> {
                 object: *object,
             }),
             Ok(false) => {}
-            Err(error) => self.halt(Failure::from(&error)),
+            Err(error) => self.halt(self.failure(&error)),
         }
     }
 
@@ -97,6 +107,7 @@ impl Scheduler<'_, '_> {
         self.voice.say(&Event::CellReused {
             cell: self.cell(cell),
             key,
+            awaited: self.awaited.remove(&cell),
         });
     }
 
@@ -130,7 +141,7 @@ impl Scheduler<'_, '_> {
                 self.settle(cell, committed);
             }
             Err(error) => {
-                let failure = Failure::from(&error);
+                let failure = self.failure(&error);
                 // What the store refused once it will refuse again; cells that cannot be kept are not worth running.
                 if matches!(error, StoreError::Io { .. }) {
                     self.halt(failure.clone());
@@ -157,12 +168,12 @@ impl Scheduler<'_, '_> {
             match self.repair(cell, key, object) {
                 Ok(true) => return,
                 Ok(false) => {}
-                Err(error) => self.halt(Failure::from(&error)),
+                Err(error) => self.halt(self.failure(&error)),
             }
         }
         let failure = Failure {
             blame: failed.blame,
-            message: failed.message,
+            message: self.without_scratch(&failed.message),
             help: failed.help,
             tail,
         };

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::event::{Event, Failure};
+use camino::Utf8PathBuf;
+
+use super::event::Event;
 use super::scheduler::{RunOutcome, Scheduler};
 use super::state::{Fate, State};
 use crate::plan::CellIndex;
@@ -50,18 +52,25 @@ impl Scheduler<'_, '_> {
         }
         self.count();
         self.remember_all(&results);
-        self.publish(&results);
+        let published = self.publish(&results);
         self.check_voice();
         self.store.flush();
         self.summary.seconds = self.began.elapsed().as_secs_f64();
         self.voice.say(&Event::RunFinished {
             summary: &self.summary,
+            published: &published,
         });
-        self.check_voice();
+        // Nothing is left to be stopped. Where the run was stopped before, that was told with its reason.
+        let unrecorded = self.voice.failed.take().map(|error| self.failure(&error));
+        let unrecorded = unrecorded.filter(|_| self.summary.halted.is_none());
+        if let Some(failure) = &unrecorded {
+            self.blame(failure.blame);
+        }
         RunOutcome {
             summary: self.summary,
             results,
             unnoted: self.unnoted,
+            unrecorded,
         }
     }
 
@@ -78,8 +87,9 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Publishes copies of what is known.
-    fn publish(&mut self, results: &[Option<Committed>]) {
+    /// Publishes copies of what is known; gives those that are in their places.
+    fn publish(&mut self, results: &[Option<Committed>]) -> Vec<Utf8PathBuf> {
+        let mut published = Vec::new();
         for (index, (cell, result)) in self.plan.cells.iter().zip(results).enumerate() {
             let Some(result) = result else { continue };
             for publish in &cell.publish {
@@ -104,6 +114,7 @@ impl Scheduler<'_, '_> {
                             self.unnoted.get_or_insert(error);
                         }
                         if copied == Copied::Unchanged {
+                            published.push(path);
                             continue;
                         }
                         self.summary.published += 1;
@@ -114,13 +125,14 @@ impl Scheduler<'_, '_> {
                             copied,
                             kept: kept.as_deref(),
                         });
+                        published.push(path);
                     }
                     Err(error) => {
                         if let StoreError::Damaged { object, .. } = error {
                             // So that the next run computes it again.
                             self.store.discard_if_damaged(&object).ok();
                         }
-                        let failure = Failure::from(&error);
+                        let failure = self.failure(&error);
                         self.blame(failure.blame);
                         self.summary.unpublished += 1;
                         self.voice.say(&Event::NotPublished {
@@ -132,5 +144,6 @@ impl Scheduler<'_, '_> {
                 }
             }
         }
+        published
     }
 }

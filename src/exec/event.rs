@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::protocol::{Blame, Level, Progress};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -97,6 +97,9 @@ pub enum Event<'a> {
         cell: CellRef<'a>,
         /// Its action.
         key: ActionKey,
+        /// Whether it was waited for until another process had executed it.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        awaited: bool,
     },
     /// A cell that another process executes is waited for.
     CellAwaited {
@@ -218,6 +221,16 @@ pub enum Event<'a> {
         /// The damaged object.
         object: provenir_api::Digest,
     },
+    /// The store has a result of a cell that cannot be understood: the cell runs again, and its result takes the place of
+    /// that one.
+    ResultDamaged {
+        /// The cell.
+        cell: CellRef<'a>,
+        /// Its action.
+        key: ActionKey,
+        /// The file of the result, absolute.
+        path: &'a Utf8Path,
+    },
     /// An artifact that a cell was to read turned out to be damaged; what made it runs again.
     CellRepairing {
         /// The cell that runs again.
@@ -256,6 +269,9 @@ pub enum Event<'a> {
     RunFinished {
         /// What happened in all.
         summary: &'a Summary,
+        /// Every published copy that is in its place, absolute, in the order of the plan: those that were there already, too.
+        #[serde(skip)]
+        published: &'a [Utf8PathBuf],
     },
 }
 

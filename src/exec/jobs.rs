@@ -28,10 +28,29 @@ impl Scheduler<'_, '_> {
             self.share_cores();
             let untold = self.busy.iter().filter(|(_, assignment)| !assignment.is_told);
             let untold: Vec<WorkerId> = untold.map(|(worker, _)| *worker).collect();
-            let told = untold.into_iter().filter(|worker| self.tell(*worker)).count();
+            let mut told = 0;
+            for worker in untold {
+                told += usize::from(self.tell(worker));
+            }
+            self.check_voice();
+            if self.is_stopping() {
+                self.recall();
+                return;
+            }
             // Cells that did not join those have no reason to wait any more.
             if told == 0 || self.ready.is_empty() {
                 return;
+            }
+        }
+    }
+
+    /// Takes from workers the cells of which they have not been told: they do not begin any more.
+    fn recall(&mut self) {
+        let untold = self.busy.iter().filter(|(_, assignment)| !assignment.is_told);
+        let untold: Vec<WorkerId> = untold.map(|(worker, _)| *worker).collect();
+        for worker in untold {
+            for (cell, job) in self.release_all(worker) {
+                self.states[cell] = State::Ready(job.key);
             }
         }
     }
@@ -137,7 +156,7 @@ impl Scheduler<'_, '_> {
         key: ActionKey,
         worker: Option<WorkerId>,
     ) -> Result<Option<WorkerId>, Failure> {
-        let claim = match self.claims.request(&key).map_err(|error| Failure::from(&error))? {
+        let claim = match self.claims.request(&key).map_err(|error| self.failure(&error))? {
             Claimed::Ours(claim) => claim,
             Claimed::Theirs(owner) => {
                 if self.awaited.insert(cell) {
@@ -161,7 +180,7 @@ impl Scheduler<'_, '_> {
                     return Ok(None);
                 }
                 Ok(Lookup::Miss(_)) => {}
-                Err(error) => return Err(Failure::from(&error)),
+                Err(error) => return Err(self.failure(&error)),
             }
         }
         let worker = match worker {
@@ -170,7 +189,7 @@ impl Scheduler<'_, '_> {
         };
         let job = self
             .job(cell, key, claim, worker)
-            .map_err(|error| Failure::from(&error))?;
+            .map_err(|error| self.failure(&error))?;
         self.states[cell] = State::Running;
         self.jobs.insert(cell, job);
         Ok(Some(worker))
@@ -231,7 +250,14 @@ impl Scheduler<'_, '_> {
         if self.workers.get(&id).is_none_or(|worker| worker.hello.is_none()) {
             return false;
         }
-        self.gather(id);
+        self.check_voice();
+        if !self.is_stopping() {
+            self.gather(id);
+        }
+        // Gathering may have stopped the run.
+        if self.is_stopping() {
+            return false;
+        }
         let (Some(worker), Some(assignment)) = (self.workers.get_mut(&id), self.busy.get_mut(&id)) else {
             return false;
         };

@@ -29,19 +29,11 @@ impl Scheduler<'_, '_> {
         self.summary.interrupted = true;
         self.cancel_deadline = Some(clock::instant() + CANCEL);
         self.voice.say(&Event::Interrupted);
-        let (told, untold): (Vec<_>, Vec<_>) = self
-            .busy
-            .iter()
-            .map(|(worker, assignment)| (*worker, assignment.is_told))
-            .partition(|(_, is_told)| *is_told);
-        for (worker, _) in untold {
-            // It is still loading and knows nothing of its cells.
-            for (cell, _) in self.release_all(worker) {
-                self.cancel(cell, false);
-            }
-        }
-        for (worker, _) in told {
-            if let Some(worker) = self.workers.get_mut(&worker) {
+        // Those that are still loading know nothing of their cells, which are taken from them before anything is begun.
+        for (worker, assignment) in &self.busy {
+            if assignment.is_told
+                && let Some(worker) = self.workers.get_mut(worker)
+            {
                 worker.send(&ToWorker::Cancel);
             }
         }

@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Instant;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::Resources;
 use provenir_api::port::OutputPort;
 use provenir_api::protocol::Blame;
@@ -55,6 +55,8 @@ pub struct RunOutcome {
     pub results: Vec<Option<Committed>>,
     /// Why the store could not note what was published, which is there all the same.
     pub unnoted: Option<StoreError>,
+    /// Why the end of the run could not be recorded, where nothing had gone wrong until then.
+    pub unrecorded: Option<Failure>,
 }
 
 /// Gets a plan done. Whatever goes wrong with a cell is told in events and counted; what concerns the whole run stops
@@ -232,12 +234,13 @@ impl<'a, 's> Scheduler<'a, 's> {
                             index,
                         },
                         key: result.key(),
+                        awaited: false,
                     });
                     State::Done(result)
                 }
                 Standing::Due { key, reason } => {
                     if let Due::Miss(reason) = &reason {
-                        self.discard(index, reason);
+                        self.discard(index, key, reason);
                     }
                     self.causes.insert(index, reason);
                     due.push((index, key));
@@ -284,6 +287,19 @@ impl<'a, 's> Scheduler<'a, 's> {
         self.summary.interrupted || self.summary.halted.is_some()
     }
 
+    /// What a failure of the store is to a run.
+    pub(super) fn failure(&self, error: &StoreError) -> Failure {
+        let mut failure = Failure::from(error);
+        failure.message = self.without_scratch(&failure.message);
+        failure
+    }
+
+    /// A message without the names of scratch files: they differ from time to time, are long, and are gone when somebody
+    /// reads of them.
+    pub(super) fn without_scratch(&self, message: &str) -> String {
+        scratch_left_out(message, &self.store.layout().tmp())
+    }
+
     /// Stops the run: what runs is finished, nothing more is begun.
     pub(super) fn halt(&mut self, failure: Failure) {
         self.blame(failure.blame);
@@ -309,7 +325,7 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// Makes what a run needs that executes something.
     fn prepare(&mut self) -> Option<Interrupts> {
         if let Err(error) = sweep(self.store.layout()).and_then(|()| self.claims.sweep()) {
-            self.halt(Failure::from(&error));
+            self.halt(self.failure(&error));
         }
         match Interrupts::listen(self.sender.clone()) {
             Ok(interrupts) => Some(interrupts),
@@ -346,7 +362,7 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// Stops the run where a subscriber could not do its part.
     pub(super) fn check_voice(&mut self) {
         if let Some(error) = self.voice.failed.take() {
-            self.halt(Failure::from(&error));
+            self.halt(self.failure(&error));
         }
     }
 
@@ -356,5 +372,37 @@ impl<'a, 's> Scheduler<'a, 's> {
             Signal::Committed(cell, result) => self.committed(cell, result),
             Signal::Interrupt => self.interrupt(),
         }
+    }
+}
+
+/// A message in which every path below a folder is that folder and an ellipsis.
+fn scratch_left_out(message: &str, folder: &Utf8Path) -> String {
+    let below = format!("{folder}/");
+    let mut parts = message.split(below.as_str());
+    let mut told = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part
+            .find(|letter: char| letter.is_whitespace() || "`'\"".contains(letter))
+            .unwrap_or(part.len());
+        told.push_str(&below);
+        told.push('…');
+        told.push_str(&part[end..]);
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_scratch_files_are_left_out() {
+        let told = |message| scratch_left_out(message, Utf8Path::new("/a b/cache/tmp"));
+        assert_eq!(
+            told("failed to rename `/a b/cache/tmp/1-2/out.parquet` to `/a b/cache/objects-v1/ab`: full"),
+            "failed to rename `/a b/cache/tmp/…` to `/a b/cache/objects-v1/ab`: full"
+        );
+        assert_eq!(told("no room in /a b/cache/tmp/x"), "no room in /a b/cache/tmp/…");
+        assert_eq!(told("/a b/cache/tmpfile is full"), "/a b/cache/tmpfile is full");
     }
 }

@@ -306,7 +306,7 @@ impl<'a> Recorder<'a> {
             Event::WorkerStarted { worker, platform, .. } => {
                 self.platforms.insert(*worker, (*platform).clone());
             }
-            Event::CellReused { cell, key } => {
+            Event::CellReused { cell, key, .. } => {
                 self.reused.insert(cell.index, *key);
                 self.keys.insert(cell.index, *key);
                 if self.files.is_some() && self.awaits_reused && self.reused.len() == self.cached {
@@ -384,8 +384,8 @@ impl<'a> Recorder<'a> {
                 self.over(cell.index);
             }
             Event::Published { path, .. } => self.restored.push((*path).to_owned()),
-            Event::RunFinished { summary } if self.files.is_some() => self.finish(summary)?,
-            Event::RunFinished { summary } if summary.is_noop() => {
+            Event::RunFinished { summary, .. } if self.files.is_some() => self.finish(summary)?,
+            Event::RunFinished { summary, .. } if summary.is_noop() => {
                 if let Err(error) = self.note(summary) {
                     self.files = None;
                     self.unnoted = Some(StoreError::io("cannot note the run")(error));

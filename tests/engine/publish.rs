@@ -12,6 +12,8 @@ fn copies_are_restored_when_they_are_missing_or_were_altered() {
     insta::assert_snapshot!(context.filtered(&outcome.stderr), @r"
     restored `out/total.parquet`, which was missing
     nothing to run: 7 cells up to date, 1 published file written ([TIME])
+    published:
+      out/total.parquet
     ");
     assert_eq!(context.read("out/total.parquet"), published);
 
@@ -20,12 +22,14 @@ fn copies_are_restored_when_they_are_missing_or_were_altered() {
     insta::assert_snapshot!(context.filtered(&outcome.stderr), @r"
     warning: restored `out/total.parquet`, which had been altered; the file that was there is kept as `out/total.parquet.orig`
     nothing to run: 7 cells up to date, 1 published file written ([TIME])
+    published:
+      out/total.parquet
     ");
     assert_eq!(context.read("out/total.parquet"), published);
 }
 
 #[test]
-fn a_restored_copy_is_told_once() {
+fn a_restored_copy_is_told_and_listed() {
     let context = Context::new(&CHAIN.replace(
         "publish = {",
         "publish = { sum = \"out/total.parquet\" }\n\n[stages.other]\nkind = \"noop\"\npublish = { sum = \"out/other.parquet\" }\n#",
@@ -40,6 +44,7 @@ fn a_restored_copy_is_told_once() {
     restored `out/total.parquet`, which was missing
     1 cell executed, 7 reused in [TIME]
     published:
+      out/total.parquet
       out/other.parquet
     ");
 }

@@ -7,6 +7,7 @@
 //! * `faults`: kills, full disks, stores that cannot be written to.
 //! * `sharing`: several processes on one store.
 //! * `determinism`: the same results whatever the order, the folder, and the number of workers.
+//! * `telling`: what a person reads of a run, and of what was meant by a word on the command line.
 //! * `commands`: what the other commands print.
 //! * `explaining`: why cells run.
 //! * `tracing`: where results come from.
@@ -44,4 +45,5 @@ mod records;
 mod render;
 mod reuse;
 mod sharing;
+mod telling;
 mod tracing;

@@ -2,8 +2,10 @@ mod trust;
 
 use camino::Utf8PathBuf;
 use clap::builder::{NonEmptyStringValueParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use provenir_api::schema;
 use provenir_policy::Activation;
 
 use crate::cli::measure;
@@ -343,6 +345,38 @@ impl OverrideArguments {
             Command::Run(run) => Some(run.manifest.overrides),
             _ => None,
         }
+    }
+}
+
+/// Replaces the advice that the parser gives on an option that a command does not have: to take it for the name of a file
+/// is never meant, and another command may have it.
+pub(super) fn advise(error: &mut clap::Error) {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return;
+    }
+    error.remove(ContextKind::Suggested);
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
+        return;
+    };
+    let option = option.split('=').next().unwrap_or(option);
+    let command = Arguments::command();
+    let owners = command.get_subcommands().filter(|command| {
+        command.get_arguments().any(|argument| {
+            let long = argument.get_long().zip(option.strip_prefix("--"));
+            let short = argument.get_short().zip(option.strip_prefix('-'));
+            long.is_some_and(|(known, name)| known == name)
+                || short.is_some_and(|(known, name)| name.chars().eq([known]))
+        })
+    });
+    let owners: Vec<&str> = owners.map(clap::Command::get_name).collect();
+    if !owners.is_empty() {
+        let advice = format!("`{option}` belongs to {}", schema::list(owners.into_iter()));
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![advice.into()]),
+        );
+        // A name that resembles it is not what is meant.
+        error.remove(ContextKind::SuggestedArg);
     }
 }
 
