@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::Number;
+
 /// Bytes in the largest unit that matters: `393 bytes`, `1.2 MiB`.
 pub(super) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -54,6 +56,18 @@ pub(super) fn parse_jobs(text: &str) -> Result<u32, String> {
     }
 }
 
+/// A number as a parameter takes it, whose schema says which ones it takes.
+pub(super) fn parse_number(text: &str) -> Result<Number, String> {
+    let whole = text
+        .parse::<u64>()
+        .map(Number::from)
+        .or_else(|_| text.parse::<i64>().map(Number::from));
+    whole
+        .ok()
+        .or_else(|| text.parse().ok().and_then(Number::from_f64))
+        .ok_or_else(|| "write a number, such as 20 or 0.5".to_owned())
+}
+
 /// A number of things: `1 result`, `2,000 results`.
 pub(super) fn count(number: usize, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
@@ -63,6 +77,16 @@ pub(super) fn count(number: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_keep_their_type_and_what_is_none_is_refused() {
+        assert_eq!(parse_number("18446744073709551615"), Ok(Number::from(u64::MAX)));
+        assert_eq!(parse_number("-1"), Ok(Number::from(-1)));
+        assert_eq!(parse_number("0.5").map(|number| number.as_f64()), Ok(Some(0.5)));
+        for text in ["nan", "inf", "-inf", "1e999", "", "1s"] {
+            assert!(parse_number(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn bytes_are_told_in_the_unit_that_matters() {

@@ -23,20 +23,23 @@ pub(super) fn render(edition: &Edition, arguments: &RenderArguments) -> Result<E
     check_place(&arguments.out, &out)?;
     let mut parameters = policy_parameters(edition, arguments)?;
     parameters.insert("format".to_owned(), json!(format));
-    let mut set = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            parameters.insert(name.to_owned(), value);
+    for (name, number) in [
+        ("checkpoint", &arguments.checkpoint),
+        ("seed", &arguments.seed),
+        ("trial", &arguments.trial),
+        ("steps", &arguments.steps),
+        ("fps", &arguments.fps),
+        ("speed", &arguments.speed),
+        ("width", &arguments.width),
+        ("height", &arguments.height),
+    ] {
+        if let Some(number) = number {
+            parameters.insert(name.to_owned(), Value::Number(number.clone()));
         }
-    };
-    set("checkpoint", arguments.checkpoint.map(Value::from));
-    set("seed", arguments.seed.map(Value::from));
-    set("trial", arguments.trial.map(Value::from));
-    set("steps", arguments.steps.map(Value::from));
-    set("fps", arguments.fps.map(Value::from));
-    set("speed", arguments.speed.map(Value::from));
-    set("width", arguments.width.map(Value::from));
-    set("height", arguments.height.map(Value::from));
-    set("title", arguments.title.clone().map(Value::from));
+    }
+    if let Some(title) = &arguments.title {
+        parameters.insert("title".to_owned(), title.as_str().into());
+    }
     let registry = edition.registry();
     let kind = registry
         .get(KIND)
@@ -53,7 +56,11 @@ pub(super) fn render(edition: &Edition, arguments: &RenderArguments) -> Result<E
     }
     .plan();
     let store = Store::create(session::root(&arguments.reference.manifest)?)?;
-    let mode = if arguments.quiet { Mode::Quiet } else { Mode::Auto };
+    let mode = if arguments.quiet {
+        Mode::Quiet
+    } else {
+        Mode::Unlisted
+    };
     let exit = run::carry_out(
         edition,
         &plan,
@@ -72,7 +79,8 @@ pub(super) fn render(edition: &Edition, arguments: &RenderArguments) -> Result<E
 
 /// The format that a file's name asks for.
 fn format(out: &Utf8Path) -> Result<Format, CommandError> {
-    out.extension().and_then(Format::of).ok_or_else(|| {
+    let extension = out.extension().map(str::to_ascii_lowercase);
+    extension.as_deref().and_then(Format::of).ok_or_else(|| {
         CommandError::request(format!(
             "`{}` is no animation by its name",
             out.file_name().unwrap_or(out.as_str())
@@ -86,13 +94,8 @@ fn check_place(shown: &Utf8Path, out: &Utf8Path) -> Result<(), CommandError> {
     if out.is_dir() {
         return Err(CommandError::request(format!("`{shown}` is a folder")).help("name a file in it"));
     }
+    session::check_folder(out)?;
     let folder = out.parent().unwrap_or(out);
-    if !folder.is_dir() {
-        return Err(
-            CommandError::request(format!("there is no folder `{}`", session::short(folder)))
-                .help("make it, or name another file with --out"),
-        );
-    }
     access(folder.as_std_path(), Access::WRITE_OK).map_err(|error| CommandError::Environment {
         message: format!(
             "cannot write to the folder `{}`: {}",
@@ -118,6 +121,7 @@ fn policy_parameters(
     };
     let loaded = policy::load(&found, &told)?;
     loaded.check_complete(&found.path)?;
+    loaded.check_fits(&found.path)?;
     let environment = &loaded.policies.last().about().environment;
     if let Some(env) = given.env.as_ref().filter(|env| *env != environment) {
         return Err(CommandError::request(format!(

@@ -232,6 +232,19 @@ pub(super) fn short(path: &Utf8Path) -> Utf8PathBuf {
         .unwrap_or_else(|| path.to_owned())
 }
 
+/// That the folder is there in which a file, or a folder, is to be written.
+pub(super) fn check_folder(out: &Utf8Path) -> Result<(), CommandError> {
+    let out = environment::working_folder()?.join(out);
+    let folder = out.parent().unwrap_or(&out);
+    if folder.is_dir() {
+        return Ok(());
+    }
+    Err(
+        CommandError::request(format!("there is no folder `{}`", short(folder)))
+            .help("make it, or name another file with --out"),
+    )
+}
+
 /// Columns two spaces apart, each as wide as its widest value; numbers to the right.
 pub(super) fn aligned(grid: &[Vec<String>]) -> String {
     let columns = grid.iter().map(Vec::len).max().unwrap_or_default();

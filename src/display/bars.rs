@@ -12,7 +12,7 @@ use crate::plan::{CellIndex, Plan};
 const SHOWN: usize = 12;
 
 /// A bar for the run and a line for each running cell, on standard error.
-pub struct Bars<'a> {
+pub(super) struct Bars<'a> {
     plan: &'a Plan,
     repeats: Repeats,
     screen: MultiProgress,

@@ -3,7 +3,7 @@ use std::io::Write;
 use crate::exec::Event;
 
 /// Events on standard output, one JSON object a line.
-pub struct Json {
+pub(super) struct Json {
     output: std::io::Stdout,
 }
 

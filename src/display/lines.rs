@@ -15,7 +15,7 @@ const INTERVAL: Duration = Duration::from_secs(10);
 const RATE: usize = 20;
 
 /// Plain lines on standard error.
-pub struct Lines<'a> {
+pub(super) struct Lines<'a> {
     plan: &'a Plan,
     repeats: Repeats,
     quiet: bool,

@@ -26,6 +26,8 @@ pub enum Mode {
     /// Bars where standard error is a terminal, lines where it is not.
     #[default]
     Auto,
+    /// The same, without the list of published files, for a command that prints them itself.
+    Unlisted,
     /// Failures and warnings only.
     Quiet,
     /// Events on standard output, a line each.
@@ -33,7 +35,13 @@ pub enum Mode {
 }
 
 /// Shows a run.
-pub enum Display<'a> {
+pub struct Display<'a> {
+    form: Form<'a>,
+    /// Whether published files are named at the end.
+    lists: bool,
+}
+
+enum Form<'a> {
     /// On a terminal.
     Bars(bars::Bars<'a>),
     /// In a pipe.
@@ -45,21 +53,38 @@ pub enum Display<'a> {
 impl<'a> Display<'a> {
     /// A display for a run of a plan.
     pub fn new(plan: &'a Plan, mode: Mode) -> Self {
-        match mode {
-            Mode::Json => Self::Json(json::Json::new()),
-            Mode::Auto if std::io::stderr().is_terminal() => Self::Bars(bars::Bars::new(plan)),
-            Mode::Auto => Self::Lines(lines::Lines::new(plan, false)),
-            Mode::Quiet => Self::Lines(lines::Lines::new(plan, true)),
+        let form = match mode {
+            Mode::Json => Form::Json(json::Json::new()),
+            Mode::Quiet => Form::Lines(lines::Lines::new(plan, true)),
+            Mode::Auto | Mode::Unlisted if std::io::stderr().is_terminal() => {
+                Form::Bars(bars::Bars::new(plan))
+            }
+            Mode::Auto | Mode::Unlisted => Form::Lines(lines::Lines::new(plan, false)),
+        };
+        Self {
+            form,
+            lists: mode != Mode::Unlisted,
         }
     }
 }
 
 impl Subscriber for Display<'_> {
     fn on(&mut self, event: &Event<'_>) -> Result<(), StoreError> {
-        match self {
-            Self::Bars(bars) => bars.on(event),
-            Self::Lines(lines) => lines.on(event),
-            Self::Json(json) => json.on(event),
+        let ended;
+        let event = match event {
+            Event::RunFinished { summary, .. } if !self.lists => {
+                ended = Event::RunFinished {
+                    summary,
+                    published: &[],
+                };
+                &ended
+            }
+            event => event,
+        };
+        match &mut self.form {
+            Form::Bars(bars) => bars.on(event),
+            Form::Lines(lines) => lines.on(event),
+            Form::Json(json) => json.on(event),
         }
         Ok(())
     }

@@ -396,7 +396,7 @@ fn a_reference_that_means_nothing_names_the_nearest_right_thing() {
     insta::assert_snapshot!(said(&["show", "empty.parquet"]), @"error: `empty.parquet` cannot be read as a Parquet table: it is empty");
     context.write("cut.zip", "PK\u{3}\u{4}");
     insta::assert_snapshot!(said(&["show", "cut.zip"]), @r"
-    error: `cut.zip` cannot be read: the agent's archive: it is cut short, or not a zip archive: the directory is missing that ends one
+    error: `cut.zip` cannot be read: the agent's archive: it is cut short or damaged, or no zip archive: the directory is missing that ends one
       help: an agent is the .zip file that `model.save` writes; is the download complete?
     ");
     insta::assert_snapshot!(said(&["show", "second[b=1]"]), @r"

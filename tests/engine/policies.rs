@@ -181,7 +181,10 @@ fn an_export_is_named_and_never_written_over_something_else() {
     ");
     assert_eq!(context.read("agent.safetensors"), b"mine");
     let elsewhere = [&export[..], &["--out", "no/such/folder/a.safetensors"]].concat();
-    context.run(&elsewhere).assert_code(3);
+    insta::assert_snapshot!(context.run(&elsewhere).assert_code(2).stderr, @r"
+    error: there is no folder `no/such/folder`
+      help: make it, or name another file with --out
+    ");
     let mut same = written.clone();
     *same.last_mut().unwrap() ^= 1;
     fs_err::write(context.path("agent.safetensors"), same).unwrap();
@@ -225,6 +228,91 @@ fn what_is_asked_wrongly_is_told() {
 }
 
 #[test]
+fn a_policy_that_cannot_fit_its_environment_is_told_and_not_exported() {
+    let context = Context::new(CHAIN);
+    let (archive, statistics) = (recorded("hopper-time.zip"), recorded("hopper-time.pkl"));
+    for command in ["show", "export", "render"] {
+        let given = |more: &[&str]| {
+            let mut arguments = vec![command, archive.as_str(), "--normalization", statistics.as_str()];
+            match command {
+                "export" => arguments.extend(["--format", "safetensors"]),
+                "render" => arguments.extend(["--out", "a.gif"]),
+                _ => {}
+            }
+            arguments.extend(more);
+            context.run(&arguments).assert_code(2).stderr
+        };
+        let told = given(&["--env", "hopper"]);
+        assert!(
+            told.contains(
+                "it sees 16 numbers without the time feature; an observation of `hopper` alone has 15"
+            ) && told.contains("give --time-feature"),
+            "{told}"
+        );
+        let told = given(&["--env", "ant", "--time-feature"]);
+        assert!(told.contains("an observation of `ant` with it has 29"), "{told}");
+    }
+    let renamed = |environment: &str, time_feature: bool| {
+        let read = read(&Agent {
+            archive: &fs_err::read(&archive).unwrap(),
+            statistics: Some(&fs_err::read(&statistics).unwrap()),
+            activation: None,
+            environment,
+            time_feature,
+        });
+        PolicySet::single(read.unwrap())
+    };
+    let untimed = renamed("hopper", false);
+    fs_err::write(context.path("untimed.safetensors"), untimed.to_safetensors()).unwrap();
+    provenir_table::write(&context.path("untimed.parquet"), &untimed.to_table().unwrap()).unwrap();
+    for name in ["untimed.safetensors", "untimed.parquet"] {
+        let shown = context.run(&["show", name]).assert_code(0).stdout;
+        assert!(
+            shown.contains("  warning         it does not fit: it sees 16 numbers without the time feature;"),
+            "{shown}"
+        );
+        let json: Value =
+            serde_json::from_str(&context.run(&["show", name, "--json"]).assert_code(0).stdout).unwrap();
+        assert!(
+            json["flaw"].as_str().unwrap().starts_with("it sees 16 numbers"),
+            "{json}"
+        );
+        let export = [
+            "export",
+            name,
+            "--format",
+            "safetensors",
+            "--out",
+            "out.safetensors",
+        ];
+        let told = context.run(&export).assert_code(2).stderr;
+        assert!(told.contains("`time_feature` is `true`"), "{told}");
+        assert!(!context.path("out.safetensors").exists());
+    }
+    let elsewhere = renamed("humanoid", true);
+    provenir_table::write(&context.path("elsewhere.parquet"), &elsewhere.to_table().unwrap()).unwrap();
+    let shown = context.run(&["show", "elsewhere.parquet"]).assert_code(0).stdout;
+    assert!(
+        shown.contains("it does not fit: its metadata name the environment `humanoid`, which there is not"),
+        "{shown}"
+    );
+    let exported = context
+        .run(&["export", "elsewhere.parquet", "--format", "safetensors"])
+        .assert_code(0);
+    assert!(
+        exported
+            .stderr
+            .contains("name the environment `humanoid`, which there is not; no stage can use it"),
+        "{exported:#?}"
+    );
+    insta::assert_snapshot!(
+        context.run(&["render", "elsewhere.safetensors", "--out", "a.gif"]).assert_code(2).stderr, @r"
+    error: the policy `elsewhere.safetensors` does not fit: its metadata name the environment `humanoid`, which there is not
+      help: there is `hopper`, `walker2d`, `half-cheetah`, `ant`; the entry `environment` of its metadata names one of them
+    ");
+}
+
+#[test]
 fn files_made_to_harm_are_refused_by_name() {
     let context = Context::new(CHAIN);
     let command = b"\x80\x04cos\nsystem\nX\x0d\0\0\0touch touched\x85R.";
@@ -243,6 +331,8 @@ fn files_made_to_harm_are_refused_by_name() {
     let mut deep = 200_000_u64.to_le_bytes().to_vec();
     deep.extend(format!("{{\"a\":{}", "[".repeat(199_995)).as_bytes());
     for (name, content) in [
+        // Without the end of its own directory, the last one is that of `policy.pth`, an archive within it.
+        ("without-end.zip", whole[..whole.len() - 30].to_vec()),
         ("cut.zip", whole[..whole.len() / 2].to_vec()),
         ("twice.zip", [whole.clone(), whole.clone()].concat()),
         ("deep.safetensors", deep),
@@ -255,6 +345,10 @@ fn files_made_to_harm_are_refused_by_name() {
         let expected = if name == "twice.zip" { 0 } else { 2 };
         assert_eq!(outcome.code, Some(expected), "{outcome:#?}");
         assert!(expected == 0 || outcome.stderr.contains(name), "{outcome:#?}");
+        assert!(
+            !name.ends_with("end.zip") || outcome.stderr.contains("it is cut short or damaged"),
+            "{outcome:#?}"
+        );
     }
 }
 

@@ -45,6 +45,7 @@ fn an_animation_is_made_once_and_its_file_restored() {
     let first = draw(&context, &["--out", "a.gif", "--seed", "7"]).assert_code(0);
     assert_eq!(first.stdout, "a.gif\n");
     assert!(first.stderr.contains("1 cell executed"), "{}", first.stderr);
+    assert!(!first.stderr.contains("a.gif"), "{}", first.stderr);
     let drawn = context.read("a.gif");
     // The worker for tests writes down what it was asked to draw.
     let text = String::from_utf8(drawn.clone()).unwrap();
@@ -71,6 +72,8 @@ fn the_format_is_that_of_the_name() {
         ("a.apng", "apng"),
         ("a.png", "apng"),
         ("a.svg", "svg"),
+        ("b.GIF", "gif"),
+        ("b.Png", "apng"),
     ] {
         draw(&context, &["--out", name]).assert_code(0);
         let text = String::from_utf8(context.read(name)).unwrap();
@@ -129,6 +132,19 @@ fn what_is_wrong_with_a_policy_or_an_option_is_told_at_once() {
     insta::assert_snapshot!(render(archive.as_str(), &["--env", "hopper", "--fps", "99"]), @r"
     error: --fps: must be at most 50, is 99
     ");
+    for (option, value, wanted) in [
+        ("--speed", "-1", "--speed: must be at least 0.05, is -1"),
+        ("--speed", "21", "--speed: must be at most 20"),
+        ("--fps", "-1", "--fps: must be at least 1, is -1"),
+        ("--width", "-1", "--width: must be at least 240, is -1"),
+        ("--seed", "-1", "--seed: must be at least 0, is -1"),
+        ("--fps", "1.5", "--fps: expected a whole number"),
+        ("--speed", "nan", "write a number, such as 20 or 0.5"),
+        ("--speed", "inf", "write a number, such as 20 or 0.5"),
+    ] {
+        let told = render(archive.as_str(), &["--env", "hopper", option, value]);
+        assert!(told.contains(wanted), "{option} {value}: {told}");
+    }
     // A policy says itself where it acts; what contradicts it is refused.
     let exported = context.run(&[
         "export",

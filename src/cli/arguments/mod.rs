@@ -7,6 +7,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use provenir_api::schema;
 use provenir_policy::Activation;
+use serde_json::Number;
 
 use crate::cli::measure;
 use crate::manifest::Overrides;
@@ -188,29 +189,29 @@ pub(super) struct RenderArguments {
     #[arg(long, short, value_name = "FILE", value_parser = path())]
     pub(super) out: Utf8PathBuf,
     /// Which checkpoint of the policy acts [default: the last].
-    #[arg(long, value_name = "N")]
-    pub(super) checkpoint: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = measure::parse_number, allow_negative_numbers = true)]
+    pub(super) checkpoint: Option<Number>,
     /// Seed of the initial states, as `evaluate` has it [default: 0].
-    #[arg(long, value_name = "N")]
-    pub(super) seed: Option<u64>,
+    #[arg(long, value_name = "N", value_parser = measure::parse_number, allow_negative_numbers = true)]
+    pub(super) seed: Option<Number>,
     /// Which of the episodes that `evaluate` runs with that seed [default: 0].
-    #[arg(long, value_name = "N")]
-    pub(super) trial: Option<u32>,
-    /// Steps after which the animation ends [default: 1000, the longest episode].
-    #[arg(long, value_name = "N")]
-    pub(super) steps: Option<u32>,
-    /// How many simulated seconds a second shows: 0.5 is slow motion [default: 1].
-    #[arg(long, value_name = "X")]
-    pub(super) speed: Option<f64>,
-    /// Frames a second [default: 20].
-    #[arg(long, value_name = "N")]
-    pub(super) fps: Option<u32>,
-    /// Width in pixels [default: 512].
-    #[arg(long, value_name = "N")]
-    pub(super) width: Option<u32>,
-    /// Height in pixels [default: 288].
-    #[arg(long, value_name = "N")]
-    pub(super) height: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = measure::parse_number, allow_negative_numbers = true)]
+    pub(super) trial: Option<Number>,
+    /// Steps after which the animation ends [1 to 1000; default: 1000, the longest episode].
+    #[arg(long, value_name = "N", value_parser = measure::parse_number, allow_negative_numbers = true)]
+    pub(super) steps: Option<Number>,
+    /// How many simulated seconds a second shows: 0.5 is slow motion [0.05 to 20; default: 1].
+    #[arg(long, value_name = "X", value_parser = measure::parse_number, allow_negative_numbers = true)]
+    pub(super) speed: Option<Number>,
+    /// Frames a second [1 to 50; default: 20].
+    #[arg(long, value_name = "N", value_parser = measure::parse_number, allow_negative_numbers = true)]
+    pub(super) fps: Option<Number>,
+    /// Width in pixels [240 to 1920; default: 512].
+    #[arg(long, value_name = "N", value_parser = measure::parse_number, allow_negative_numbers = true)]
+    pub(super) width: Option<Number>,
+    /// Height in pixels [160 to 1080; default: 288].
+    #[arg(long, value_name = "N", value_parser = measure::parse_number, allow_negative_numbers = true)]
+    pub(super) height: Option<Number>,
     /// The words above the picture, "" for none [default: task and method].
     #[arg(long, value_name = "TEXT")]
     pub(super) title: Option<String>,

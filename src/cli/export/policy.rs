@@ -25,6 +25,16 @@ pub(super) fn export(edition: &Edition, arguments: &ExportArguments) -> Result<E
     let found = find(edition, &reference)?;
     let loaded = policy::load(&found, &arguments.agent)?;
     loaded.check_complete(&found.path)?;
+    match loaded.fits() {
+        // It may be for whoever has that environment.
+        Err(misfit) if misfit.is_of_name() => {
+            terminal::say(&format!(
+                "warning: `{}`: {misfit}; no stage can use it",
+                found.path
+            ));
+        }
+        _ => loaded.check_fits(&found.path)?,
+    }
     let bytes = loaded.policies.to_safetensors();
     let path = match &arguments.out {
         Some(path) => path.clone(),

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::cli::error::CommandError;
+use crate::cli::session;
 
 fn failed(path: &Utf8Path) -> impl Fn(std::io::Error) -> CommandError {
     move |error| CommandError::Environment {
@@ -30,6 +31,7 @@ pub(super) fn file(path: &Utf8Path, bytes: &[u8]) -> Result<(), CommandError> {
         }
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => {
+            session::check_folder(path)?;
             let mut file = tempfile::Builder::new()
                 .permissions(PermissionsExt::from_mode(0o644))
                 .tempfile_in(parent(path))
@@ -70,7 +72,7 @@ impl Folder {
                         .help("name a new folder with --out"),
                 );
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => session::check_folder(path)?,
             Err(error) => return Err(failed(error)),
         }
         let unnamed = tempfile::Builder::new()

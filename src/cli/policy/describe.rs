@@ -26,6 +26,9 @@ impl Loaded {
                 "not told by an archive; give --env"
             },
         );
+        if let Err(misfit) = self.fits() {
+            line("warning", &format!("it does not fit: {misfit}"));
+        }
         line("algorithm", &about.method);
         line(
             "time feature",
@@ -65,7 +68,7 @@ impl Loaded {
         }
     }
 
-    /// As JSON; `null` is what is not told.
+    /// As JSON; `null` is what is not told, and `flaw` is there only where they do not fit their environment.
     pub(in crate::cli) fn json(&self) -> Result<Value, CommandError> {
         let policy = self.policies.last();
         let about = policy.about();
@@ -76,7 +79,7 @@ impl Loaded {
         };
         let note = |key: &str| about.notes.get(key);
         let checkpoints = self.policies.checkpoints().iter().map(|(number, _)| *number);
-        Ok(json!({
+        let mut value = json!({
             "kind": "policy",
             "environment": self.has_environment.then_some(&about.environment),
             "algorithm": about.method,
@@ -100,7 +103,11 @@ impl Loaded {
             "source": note("source"),
             "notes": about.notes,
             "content": self.content()?.map(|content| content.to_string()),
-        }))
+        });
+        if let Err(misfit) = self.fits() {
+            value["flaw"] = json!(misfit.to_string());
+        }
+        Ok(value)
     }
 }
 

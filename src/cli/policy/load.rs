@@ -99,12 +99,17 @@ pub(in crate::cli) fn of_archive(
         time_feature: given.time_feature.unwrap_or(false),
     };
     match stable_baselines::read(&agent) {
-        Ok(policy) => Ok(Some(Loaded {
-            policies: PolicySet::single(policy),
-            is_archive: true,
-            has_environment: given.env.is_some(),
-            has_time_feature: given.time_feature.is_some(),
-        })),
+        Ok(policy) => {
+            let loaded = Loaded {
+                policies: PolicySet::single(policy),
+                is_archive: true,
+                has_environment: given.env.is_some(),
+                has_time_feature: given.time_feature.is_some(),
+            };
+            // What was given for it is wrong then.
+            loaded.check_fits(path)?;
+            Ok(Some(loaded))
+        }
         Err(stable_baselines::Error::Archive(ArchiveError::Missing(_))) if !given.is_given() => Ok(None),
         Err(error) => {
             let file = match &given.normalization {
@@ -185,6 +190,14 @@ impl Loaded {
         .help(
             "give --env NAME; and --normalization FILE and --time-feature, where the agent was trained with them",
         ))
+    }
+
+    /// That they can act in the environment that they are for.
+    pub(in crate::cli) fn check_fits(&self, path: &Utf8Path) -> Result<(), CommandError> {
+        self.fits().map_err(|misfit| {
+            CommandError::request(format!("the policy `{path}` does not fit: {misfit}"))
+                .help(misfit.help(self.is_archive))
+        })
     }
 
     /// Digest of their content as a table, where they are complete.

@@ -52,7 +52,7 @@ fn parameters(samples: Option<u64>, episodes: Option<u64>) -> CollectParameters 
         expert: None,
         normalization: None,
         activation: None,
-        time_feature: false,
+        time_feature: None,
         samples,
         episodes,
         seed: 5,
@@ -208,10 +208,86 @@ fn a_policy_file_is_as_good_as_a_wired_policy() {
         for port in ["demos", "episodes"] {
             assert_eq!(from_file.get_table(port), from_port.get_table(port));
         }
-        fs_err::write(&path, b"PAR1 and then nothing").unwrap();
+        // What it holds is in the key, its name is not: the same bytes are the same policy.
+        let other = path.with_extension("zip");
+        fs_err::copy(&path, &other).unwrap();
+        let renamed = CollectParameters {
+            expert: Some(SourceFile(other.clone())),
+            ..named.clone()
+        };
+        let from_other = collect_files(&renamed, &[("/expert", &other)]).unwrap();
+        assert_eq!(from_other.get_table("demos"), from_port.get_table("demos"));
+        fs_err::write(&path, b"nothing of the kind").unwrap();
         let (message, _) = told(collect_files(&named, &[("/expert", &path)]).unwrap_err());
         assert!(message.contains(refusal), "{message}");
     }
+}
+
+#[test]
+fn a_time_feature_that_contradicts_the_policy_is_refused_and_one_that_agrees_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = Utf8Path::from_path(folder.path()).unwrap();
+    for has_it in [false, true] {
+        let set = PolicySet::single(hopper(has_it));
+        let (table, tensors) = (folder.join("expert.parquet"), folder.join("expert.safetensors"));
+        provenir_table::write(&table, &set.to_table().unwrap()).unwrap();
+        fs_err::write(&tensors, set.to_safetensors()).unwrap();
+        for path in [&table, &tensors] {
+            let given = |time_feature| {
+                let named = CollectParameters {
+                    expert: Some(SourceFile(path.clone())),
+                    time_feature,
+                    ..parameters(Some(50), None)
+                };
+                collect_files(&named, &[("/expert", path)])
+            };
+            let absent = given(None).unwrap();
+            assert_eq!(demonstrations(&absent).about.time_feature, has_it);
+            assert_eq!(
+                demonstrations(&given(Some(has_it)).unwrap()),
+                demonstrations(&absent)
+            );
+            let (found, asked) = if has_it {
+                ("with", "without")
+            } else {
+                ("without", "with")
+            };
+            let (message, help) = told(given(Some(!has_it)).unwrap_err());
+            assert_eq!(
+                message,
+                format!(
+                    "the expert `{path}` observes {found} the time feature, by its own metadata; `time_feature = {}` says \
+                     {asked} it",
+                    !has_it
+                )
+            );
+            assert!(help.contains("leave `time_feature` out"), "{help}");
+        }
+        let wired = CollectParameters {
+            time_feature: Some(!has_it),
+            ..parameters(Some(50), None)
+        };
+        let (message, _) = told(collect(&hopper(has_it), &wired).unwrap_err());
+        assert!(message.starts_with("the expert observes with"), "{message}");
+    }
+}
+
+#[test]
+fn an_expert_of_an_environment_that_there_is_not_is_told_so() {
+    let about = About {
+        environment: "humanoid".to_owned(),
+        ..About::default()
+    };
+    let (message, help) = told(collect(&policy(15, 3, about), &parameters(Some(10), None)).unwrap_err());
+    assert_eq!(
+        message,
+        "the expert does not fit: the policy was made for the environment `humanoid`, not for `hopper`"
+    );
+    assert_eq!(
+        help,
+        "there is no environment `humanoid`: the policy's metadata must name one of hopper, walker2d, half-cheetah, ant, and \
+         `env` the same"
+    );
 }
 
 #[test]
@@ -298,7 +374,7 @@ fn zoo_parameters(archive: &Utf8Path, statistics: &Utf8Path, episodes: u64) -> C
     CollectParameters {
         expert: Some(SourceFile(archive.to_owned())),
         normalization: Some(SourceFile(statistics.to_owned())),
-        time_feature: true,
+        time_feature: Some(true),
         ..parameters(None, Some(episodes))
     }
 }
@@ -320,7 +396,7 @@ fn collect_recorded(
     let parameters = CollectParameters {
         expert: Some(SourceFile(archive.clone())),
         normalization: statistics.clone().map(SourceFile),
-        time_feature,
+        time_feature: Some(time_feature),
         ..parameters(Some(40), None)
     };
     let mut files = vec![("/expert", archive.as_path())];

@@ -25,9 +25,10 @@ pub struct CollectParameters {
     #[serde(default)]
     pub activation: Option<Activation>,
     /// Whether a Stable-Baselines3 expert reads the time feature: the share of the episode's time that is left, as the
-    /// last number of an observation (RL Zoo's `TimeFeatureWrapper`). A policy says so itself.
+    /// last number of an observation (RL Zoo's `TimeFeatureWrapper`); not, where absent. A policy says so itself, and is
+    /// refused where it says otherwise.
     #[serde(default)]
-    pub time_feature: bool,
+    pub time_feature: Option<bool>,
     /// Number of transitions; the last episode is cut there and marked truncated.
     #[serde(default)]
     #[schemars(range(min = 1, max = 10_000_000))]
@@ -85,7 +86,6 @@ impl Parameters for CollectParameters {
         for (given, pointer) in [
             (self.normalization.is_some(), "/normalization"),
             (self.activation.is_some(), "/activation"),
-            (self.time_feature, "/time_feature"),
         ] {
             if given && !archive {
                 let message = format!(

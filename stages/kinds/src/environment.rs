@@ -29,4 +29,23 @@ impl Environment {
             Self::Ant => "ant",
         }
     }
+
+    /// Numbers in an observation, without the time feature.
+    pub const fn observation_width(self) -> usize {
+        match self {
+            Self::Hopper => 15,
+            Self::Walker2D => 22,
+            Self::HalfCheetah => 26,
+            Self::Ant => 28,
+        }
+    }
+
+    /// Numbers in an action.
+    pub const fn action_width(self) -> usize {
+        match self {
+            Self::Hopper => 3,
+            Self::Walker2D | Self::HalfCheetah => 6,
+            Self::Ant => 8,
+        }
+    }
 }

@@ -480,6 +480,20 @@ fn what_to_collect_and_from_whom_is_checked() {
         kind("collect").check(&resolved.full, &[])[0].message,
         "the expert is missing"
     );
+    // What is not given is no part of what keys a cell; what is given may stand beside every expert, which is checked.
+    let canonical = |parameters: Value| kind("collect").resolve(&parameters).unwrap().canonical;
+    for expert in ["a.zip", "a.parquet", "a.safetensors"] {
+        assert_eq!(
+            canonical(json!({"env": "hopper", "samples": 5, "expert": expert})),
+            json!({"env": "hopper", "samples": 5})
+        );
+        for given in [false, true] {
+            assert_eq!(
+                canonical(json!({"env": "hopper", "samples": 5, "expert": expert, "time_feature": given})),
+                json!({"env": "hopper", "samples": 5, "time_feature": given})
+            );
+        }
+    }
 }
 
 #[test]

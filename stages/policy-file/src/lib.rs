@@ -53,7 +53,8 @@ pub fn read(
         Origin::File(file) => {
             let name = format!("the {role} `{}`", file.path);
             let bytes = context.source(file.pointer)?;
-            let format = PolicyFormat::of(file.path).or_else(|| PolicyFormat::of_bytes(&bytes));
+            // By what it holds, which is in the key; its name is not.
+            let format = PolicyFormat::of_bytes(&bytes).or_else(|| PolicyFormat::of(file.path));
             let policies = match format {
                 Some(PolicyFormat::Archive) => agent(&file, &bytes, context, task)?,
                 Some(PolicyFormat::Safetensors) => checked(PolicySet::from_safetensors(&bytes), &name)?,
@@ -149,5 +150,24 @@ fn help(misfit: &Misfit, format: Option<PolicyFormat>) -> String {
                 .to_owned()
         }
         _ => misfit.help(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use provenir_kinds::Environment;
+    use provenir_sim::Task;
+
+    #[test]
+    fn environments_are_declared_as_wide_as_they_are_simulated() {
+        for environment in Environment::ALL {
+            let task = Task::named(environment.name()).unwrap();
+            assert_eq!(
+                (environment.observation_width(), environment.action_width()),
+                (task.observation_width(), task.action_width()),
+                "{}",
+                environment.name()
+            );
+        }
     }
 }

@@ -74,6 +74,10 @@ impl Misfit {
             (_, Some(false)) => "it was probably trained without the time feature: its metadata should say `time_feature` is \
                                  `false`"
                 .to_owned(),
+            (Self::Environment { policy, .. }, _) if !NAMES.contains(&policy.as_str()) => format!(
+                "there is no environment `{policy}`: the policy's metadata must name one of {}, and `env` the same",
+                NAMES.join(", ")
+            ),
             (Self::Environment { policy, .. }, _) => {
                 format!("`env` must name the environment that it was made for: `{policy}`")
             }

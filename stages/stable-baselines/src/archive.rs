@@ -20,7 +20,7 @@ pub(crate) struct Archive<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// It does not end as a zip archive does.
-    #[error("it is cut short, or not a zip archive: the directory is missing that ends one")]
+    #[error("it is cut short or damaged, or no zip archive: the directory is missing that ends one")]
     CutShort,
     /// It is a broken zip archive.
     #[error("it is not a readable zip archive: {0}")]
@@ -65,6 +65,10 @@ impl<'a> Archive<'a> {
                 ArchiveError::CutShort
             }
         })?;
+        // Without its own directory, an archive's last one is that of an archive within it, which begins later.
+        if zip.offset() > 0 && !ends_with_directory(bytes) {
+            return Err(ArchiveError::CutShort);
+        }
         if zip.len() as u64 > ENTRIES {
             return Err(ArchiveError::Entries);
         }
@@ -111,10 +115,21 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// Whether there is a record that ends a directory (APPNOTE.TXT 6.3.10, section 4.3.16).
+/// What begins the record that ends a directory (APPNOTE.TXT 6.3.10, section 4.3.16).
+const END: &[u8] = b"PK\x05\x06";
+
 fn has_end(bytes: &[u8]) -> bool {
-    const END: &[u8] = b"PK\x05\x06";
     bytes.windows(END.len()).any(|window| window == END)
+}
+
+/// Whether such a record, with its comment, is the end of the file.
+fn ends_with_directory(bytes: &[u8]) -> bool {
+    const RECORD: usize = 22;
+    let first = bytes.len().saturating_sub(RECORD + usize::from(u16::MAX));
+    bytes[first..].windows(RECORD).enumerate().any(|(at, record)| {
+        let comment = usize::from(u16::from_le_bytes([record[20], record[21]]));
+        record.starts_with(END) && first + at + RECORD + comment == bytes.len()
+    })
 }
 
 /// Whether a ZIP64 directory claims more entries than are read. The `zip` crate reserves memory for what such a record

@@ -360,6 +360,30 @@ fn validation(inputs: &Inputs, demos: &Demonstrations) -> Result<Option<Demonstr
         return Ok(None);
     };
     let validation = Demonstrations::from_table(table)?;
+    if validation.rows() == 0 {
+        return Ok(None);
+    }
+    // What the widths follow from comes first: it says more than they do.
+    if demos.about.environment != validation.about.environment {
+        return Err(Failure::stage(format!(
+            "the observations to learn from are of the environment `{}`, those to validate on of `{}`",
+            demos.about.environment, validation.about.environment
+        ))
+        .help("wire both from demonstrations of one environment"));
+    }
+    if demos.about.time_feature != validation.about.time_feature {
+        let (with, without) = if demos.about.time_feature {
+            ("learn from (`demos`)", "validate on (`validation`)")
+        } else {
+            ("validate on (`validation`)", "learn from (`demos`)")
+        };
+        return Err(Failure::stage(format!(
+            "the observations to {with} end with the time feature, those to {without} do not"
+        ))
+        .help(
+            "wire both from demonstrations with the time feature, or both from demonstrations without it",
+        ));
+    }
     for (what, ours, theirs) in [
         ("observations", &demos.observation, &validation.observation),
         ("actions", &demos.action, &validation.action),
@@ -373,18 +397,7 @@ fn validation(inputs: &Inputs, demos: &Demonstrations) -> Result<Option<Demonstr
             .help("wire both from demonstrations of one environment"));
         }
     }
-    if validation.rows() > 0 && demos.about.time_feature != validation.about.time_feature {
-        let (with, without) = if demos.about.time_feature {
-            ("learn from", "validate on")
-        } else {
-            ("validate on", "learn from")
-        };
-        return Err(Failure::stage(format!(
-            "the observations to {with} end with the time feature, those to {without} do not"
-        ))
-        .help("wire both from demonstrations of one expert"));
-    }
-    Ok((validation.rows() > 0).then_some(validation))
+    Ok(Some(validation))
 }
 
 /// Where and how exactly these parameters compute, which holds from now on.

@@ -21,14 +21,6 @@ fn what_cannot_be_learnt_from_is_refused_with_its_reason() {
         "the observations to learn from have 3 entries, those to validate on 1"
     );
 
-    let mut timeless = demonstrations(10, 2);
-    timeless.about.time_feature = false;
-    let both = inputs(&demos).with_table("validation", timeless.into_table().unwrap());
-    assert_eq!(
-        refusal(&bc, &both).to_string(),
-        "the observations to learn from end with the time feature, those to validate on do not"
-    );
-
     let rbc = parameters!({ "method": "rbc", "hidden": [4], "epochs": 1, "rbc": { "block": 11 } });
     let failure = refusal(&rbc, &inputs(&demos));
     assert_eq!(failure.to_string(), "10 demonstrations do not make a block of 11");
@@ -47,6 +39,40 @@ fn what_cannot_be_learnt_from_is_refused_with_its_reason() {
         failure.to_string(),
         "no action lies within ±0.000000001 in every component"
     );
+}
+
+#[test]
+fn demonstrations_of_two_sorts_are_told_apart_by_what_made_them_so() {
+    let bc = parameters!({ "method": "bc", "hidden": [4], "epochs": 1 });
+    let with = demonstrations(10, 1);
+    // As the time feature makes them: an entry less, too.
+    let mut without = demonstrations(10, 2);
+    without.about.time_feature = false;
+    without.observation = Matrix::new(2, vec![0.0; 20]).unwrap();
+    let told = |demos: &Demonstrations, validation: &Demonstrations| {
+        let both = inputs(demos).with_table("validation", validation.clone().into_table().unwrap());
+        refusal(&bc, &both).to_string()
+    };
+    assert_eq!(
+        told(&with, &without),
+        "the observations to learn from (`demos`) end with the time feature, those to validate on (`validation`) do not"
+    );
+    assert_eq!(
+        told(&without, &with),
+        "the observations to validate on (`validation`) end with the time feature, those to learn from (`demos`) do not"
+    );
+    without.about.environment = "ant".to_owned();
+    assert_eq!(
+        told(&with, &without),
+        format!(
+            "the observations to learn from are of the environment `{}`, those to validate on of `ant`",
+            with.about.environment
+        )
+    );
+    // An empty set validates nothing, whatever it is of.
+    let nothing = without.select(&[]);
+    let both = inputs(&with).with_table("validation", nothing.into_table().unwrap());
+    train_with(&bc, &both, &Listener::default()).unwrap();
 }
 
 #[test]
