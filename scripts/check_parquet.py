@@ -70,10 +70,11 @@ def main(path):
     wanted = {"observation": "fixed_size_list<element: float not null>[3]", "episode": "uint32"}
     if not wanted.items() <= types.items():
         sys.exit(f"pyarrow reads the types {types}")
-    metadata = dict(table.schema.metadata)
-    content = metadata.pop(b"provenir.content", b"")
-    if metadata != METADATA or len(content) != 64:
+    if table.schema.metadata != METADATA:
         sys.exit(f"pyarrow reads the metadata {table.schema.metadata}")
+    content = pyarrow.parquet.read_metadata(path).metadata.get(b"provenir.content", b"")
+    if len(content) != 64:
+        sys.exit(f"pyarrow reads the content digest {content}")
     if table.schema.field("observation").metadata.get(b"unit") != b"m":
         sys.exit("pyarrow reads no unit of `observation`")
 
