@@ -217,6 +217,15 @@ fn a_policy_file_is_as_good_as_a_wired_policy() {
         };
         let from_other = collect_files(&renamed, &[("/expert", &other)]).unwrap();
         assert_eq!(from_other.get_table("demos"), from_port.get_table("demos"));
+        let for_archives = CollectParameters {
+            activation: Some(provenir_kinds::collect::Activation::Tanh),
+            ..renamed
+        };
+        let (message, _) = told(collect_files(&for_archives, &[("/expert", &other)]).unwrap_err());
+        assert!(
+            message.contains("is no archive of Stable-Baselines3"),
+            "{message}"
+        );
         fs_err::write(&path, b"nothing of the kind").unwrap();
         let (message, _) = told(collect_files(&named, &[("/expert", &path)]).unwrap_err());
         assert!(message.contains(refusal), "{message}");

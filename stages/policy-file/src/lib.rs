@@ -55,6 +55,13 @@ pub fn read(
             let bytes = context.source(file.pointer)?;
             // By what it holds, which is in the key; its name is not.
             let format = PolicyFormat::of_bytes(&bytes).or_else(|| PolicyFormat::of(file.path));
+            let is_for_archives = file.normalization.is_some() || file.activation.is_some();
+            if is_for_archives && matches!(format, Some(PolicyFormat::Safetensors | PolicyFormat::Table)) {
+                return Err(Failure::stage(format!(
+                    "{name} is no archive of Stable-Baselines3, whatever its name says"
+                ))
+                .help("leave `normalization` and `activation` out: a policy says all of that itself"));
+            }
             let policies = match format {
                 Some(PolicyFormat::Archive) => agent(&file, &bytes, context, task)?,
                 Some(PolicyFormat::Safetensors) => checked(PolicySet::from_safetensors(&bytes), &name)?,
