@@ -8,7 +8,6 @@ use provenir_random::Stream;
 use provenir_sim::{EPISODE_STEPS, Rollouts, SimError, Task};
 use provenir_table::demonstrations::About;
 
-use crate::expert;
 use crate::recording::{Recording, Widths};
 
 /// The most episodes that are held before they are recorded.
@@ -27,8 +26,9 @@ impl Execution for CollectExecution {
         context: &Context<'_>,
     ) -> Result<Outputs, Failure> {
         let task = Task::named(parameters.env.name()).map_err(|error| Failure::bug(error.to_string()))?;
-        let policy = expert::read(parameters, inputs, context, task)?;
-        let recording = record(task, &policy, parameters, context)?;
+        let policies = provenir_policy_file::read(&parameters.source(), inputs, context, task)?;
+        let policy = policies.last();
+        let recording = record(task, policy, parameters, context)?;
         context.info(format!(
             "{} episodes, mean return {:.1}, mean length {:.1}",
             recording.episodes(),

@@ -218,7 +218,7 @@ fn a_policy_file_is_as_good_as_a_wired_policy() {
         let from_other = collect_files(&renamed, &[("/expert", &other)]).unwrap();
         assert_eq!(from_other.get_table("demos"), from_port.get_table("demos"));
         let for_archives = CollectParameters {
-            activation: Some(provenir_kinds::collect::Activation::Tanh),
+            activation: Some(provenir_kinds::Activation::Tanh),
             ..renamed
         };
         let (message, _) = told(collect_files(&for_archives, &[("/expert", &other)]).unwrap_err());
@@ -290,11 +290,11 @@ fn an_expert_of_an_environment_that_there_is_not_is_told_so() {
     let (message, help) = told(collect(&policy(15, 3, about), &parameters(Some(10), None)).unwrap_err());
     assert_eq!(
         message,
-        "the expert does not fit: the policy was made for the environment `humanoid`, not for `hopper`"
+        "the expert does not fit: it was made for the environment `humanoid`, not for `hopper`"
     );
     assert_eq!(
         help,
-        "there is no environment `humanoid`: the policy's metadata must name one of hopper, walker2d, half-cheetah, ant, and \
+        "there is no environment `humanoid`: its metadata must name one of hopper, walker2d, half-cheetah, ant, and \
          `env` the same"
     );
 }
@@ -335,18 +335,18 @@ fn an_expert_that_does_not_fit_is_refused_with_both_numbers() {
     let refusal = |expert: Policy| told(collect(&expert, &parameters(Some(10), None)).unwrap_err());
     assert_eq!(
         refusal(policy(15, 3, about("ant"))).0,
-        "the expert does not fit: the policy was made for the environment `ant`, not for `hopper`"
+        "the expert does not fit: it was made for the environment `ant`, not for `hopper`"
     );
     let (message, help) = refusal(policy(22, 3, about("hopper")));
     assert_eq!(
         message,
-        "the expert does not fit: the policy sees 22 numbers without the time feature; an observation of `hopper` \
+        "the expert does not fit: it sees 22 numbers without the time feature; an observation of `hopper` \
          alone has 15"
     );
     assert!(help.starts_with("was it trained in `hopper`?"), "{help}");
     assert_eq!(
         refusal(policy(15, 6, about("hopper"))).0,
-        "the expert does not fit: the policy gives actions of 6 components; `hopper` takes 3"
+        "the expert does not fit: it gives actions of 6 components; `hopper` takes 3"
     );
 }
 
@@ -433,7 +433,7 @@ fn an_archive_off_by_one_is_told_of_the_time_feature() {
     let (message, help) = collect_recorded("hopper-time.zip", Some("hopper-time.pkl"), false).unwrap_err();
     assert!(
         message.ends_with(
-            "hopper-time.zip` does not fit: the policy sees 16 numbers without the time feature; an observation of \
+            "hopper-time.zip` does not fit: it sees 16 numbers without the time feature; an observation of \
              `hopper` alone has 15"
         ),
         "{message}"
@@ -442,7 +442,7 @@ fn an_archive_off_by_one_is_told_of_the_time_feature() {
     let (message, help) = collect_recorded("hopper.zip", None, true).unwrap_err();
     assert!(
         message.ends_with(
-            "the policy sees 15 numbers of which the last is the time feature; an observation of `hopper` with it has 16"
+            "it sees 15 numbers of which the last is the time feature; an observation of `hopper` with it has 16"
         ),
         "{message}"
     );

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use provenir_api::protocol::Progress;
 use provenir_execution::{Context, Execution, Failure, Inputs, Outputs};
 use provenir_kinds::evaluate::{Evaluate, EvaluateParameters};
-use provenir_policy::{Policy, PolicyError, PolicySet};
+use provenir_policy::Policy;
 use provenir_random::Stream;
 use provenir_sim::{Episode, Rollouts, SimError, Task, trial_seed};
 
@@ -23,14 +23,8 @@ impl Execution for EvaluateExecution {
         inputs: &Inputs,
         context: &Context<'_>,
     ) -> Result<Outputs, Failure> {
-        let policies = PolicySet::from_table(inputs.one("policy")?).map_err(|error| match error {
-            PolicyError::Table(error) => error.into(),
-            error => Failure::stage(format!("the input `policy` is {error}")),
-        })?;
         let task = Task::named(parameters.env.name()).map_err(|error| Failure::bug(error.to_string()))?;
-        // Checkpoints are alike in all that this looks at.
-        task.fits(policies.last())
-            .map_err(|misfit| Failure::stage(misfit.to_string()).help(misfit.help()))?;
+        let policies = provenir_policy_file::read(&parameters.source(), inputs, context, task)?;
         let expert = match inputs.optional("expert") {
             Some(table) => Some(expert::mean_return(table, task)?),
             None => None,

@@ -2,9 +2,10 @@
 
 use std::sync::atomic::AtomicBool;
 
-use provenir_api::Kind;
+use camino::Utf8Path;
 use provenir_api::port::Content;
 use provenir_api::protocol::{Blame, Failed, Level, Progress};
+use provenir_api::{Digest, Kind, SourceFile};
 use provenir_evaluate::EvaluateExecution;
 use provenir_execution::{Context, Execution, Failure, Inputs, Outputs, Reporter};
 use provenir_kinds::Environment;
@@ -66,6 +67,10 @@ fn set(policies: &[(u32, Policy)]) -> PolicySet {
 fn parameters(trials: u32, seed: u64) -> EvaluateParameters {
     EvaluateParameters {
         env: Environment::Hopper,
+        policy: None,
+        normalization: None,
+        activation: None,
+        time_feature: None,
         trials,
         seed,
         discount: 0.9,
@@ -302,18 +307,14 @@ fn what_cannot_be_evaluated_is_named() {
     assert_eq!(walker.blame, Blame::Stage);
     assert_eq!(
         walker.message,
-        "the policy was made for the environment `walker2d`, not for `hopper`"
+        "the policy does not fit: it was made for the environment `walker2d`, not for `hopper`"
     );
     assert!(walker.help.is_some());
     let wide = failure(
         &PolicySet::single(policy(16, vec![0.0; 48], vec![0.0; 3], "hopper")),
         false,
     );
-    assert!(
-        wide.message.contains("the policy sees 16 numbers"),
-        "{}",
-        wide.message
-    );
+    assert!(wide.message.contains("it sees 16 numbers"), "{}", wide.message);
     let steep = overflowing();
     let diverged = failure(&set(&[(4, steep)]), false);
     assert!(
@@ -343,6 +344,34 @@ fn a_table_that_is_no_policy_is_an_error() {
         &context,
     );
     assert_eq!(failed.unwrap_err().blame(), Blame::Stage);
+}
+
+#[test]
+fn a_policy_in_a_file_is_evaluated_as_one_that_is_wired() {
+    let policies = set(&[(1, standing(1.0)), (4, standing(0.5))]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = Utf8Path::from_path(folder.path())
+        .unwrap()
+        .join("policy.safetensors");
+    fs_err::write(&file, policies.to_safetensors()).unwrap();
+    let cancelled = AtomicBool::new(false);
+    let digest = Digest::of(&policies.to_safetensors());
+    let context = Context::new(&Silent, &cancelled, "unused").with_source("/policy", &file, digest);
+    let parameters = EvaluateParameters {
+        policy: Some(SourceFile(file.clone())),
+        ..parameters(3, 7)
+    };
+    let outputs = EvaluateExecution
+        .execute(&parameters, &Inputs::new(), &context)
+        .unwrap();
+    let (trials, summary) = tables(&policies, 3, 7);
+    for (port, wired) in [("trials", trials), ("summary", summary)] {
+        assert_eq!(
+            outputs.get_table(port).unwrap().content(),
+            wired.content(),
+            "{port}"
+        );
+    }
 }
 
 /// What revision 2 gives. Where this is to change, raise the revision of what changed (`evaluate`, or machinery it uses) in

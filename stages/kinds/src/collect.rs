@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machinery::{POLICY, RANDOM, SIM, TABLE};
-use crate::{Environment, PolicyFormat, facts, tables};
+use crate::{Activation, Environment, PolicySource, facts, tables};
 
 /// Parameters of `collect`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -42,18 +42,22 @@ pub struct CollectParameters {
     pub seed: u64,
 }
 
-/// A hidden layer's activation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Activation {
-    /// max(0, x)
-    Relu,
-    /// Hyperbolic tangent.
-    Tanh,
-}
-
 /// Steps.
 const LONGEST_EPISODE: u64 = 1000;
+
+impl CollectParameters {
+    /// Where the expert is from.
+    pub fn source(&self) -> PolicySource<'_> {
+        PolicySource {
+            name: "expert",
+            pointer: "/expert",
+            file: self.expert.as_ref(),
+            normalization: self.normalization.as_ref(),
+            activation: self.activation,
+            time_feature: self.time_feature,
+        }
+    }
+}
 
 impl Parameters for CollectParameters {
     fn problems(&self) -> Vec<Problem> {
@@ -69,32 +73,7 @@ impl Parameters for CollectParameters {
             ),
             _ => {}
         }
-        let format = self.expert.as_ref().map(|file| PolicyFormat::of(file.path()));
-        // That an empty path names no file is said of every source.
-        if let (Some(file), Some(None)) = (&self.expert, format)
-            && !file.path().as_str().is_empty()
-        {
-            problems.push(
-                Problem::new(
-                    "/expert",
-                    format!("`{}` is neither a policy nor an archive", file.path()),
-                )
-                .help("a policy ends in .parquet or .safetensors, a Stable-Baselines3 archive in .zip"),
-            );
-        }
-        let archive = format == Some(Some(PolicyFormat::Archive));
-        for (given, pointer) in [
-            (self.normalization.is_some(), "/normalization"),
-            (self.activation.is_some(), "/activation"),
-        ] {
-            if given && !archive {
-                let message = format!(
-                    "`{}` belongs to a Stable-Baselines3 archive (.zip) named by `expert`",
-                    &pointer[1..]
-                );
-                problems.push(Problem::new(pointer, message).beside(["/expert"]));
-            }
-        }
+        problems.extend(self.source().problems());
         problems
     }
 }
@@ -187,21 +166,6 @@ impl Kind for Collect {
     }
 
     fn check(parameters: &CollectParameters, wired: &[(&str, TableSchema)]) -> Vec<Problem> {
-        match (
-            &parameters.expert,
-            wired.iter().any(|(port, _)| *port == "expert"),
-        ) {
-            (Some(_), true) => vec![
-                Problem::new(
-                    "/expert",
-                    "the expert is both named by a parameter and wired to the port `expert`",
-                )
-                .help("keep one of the two"),
-            ],
-            (None, false) => vec![Problem::new("", "the expert is missing").help(
-                "name a file with the parameter `expert`, or wire a stage's policy to the port `expert`",
-            )],
-            _ => Vec::new(),
-        }
+        parameters.source().check(wired)
     }
 }

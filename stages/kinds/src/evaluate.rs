@@ -1,12 +1,12 @@
 //! `evaluate`: rolls policies out and summarises their returns.
 
 use provenir_api::port::{Arity, Column, ColumnType, Content, InputPort, OutputPort, TableSchema};
-use provenir_api::{Determinism, Facts, Kind, Parameters, Revision};
+use provenir_api::{Determinism, Facts, Kind, Parameters, Problem, Revision, SourceFile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machinery::{POLICY, RANDOM, SIM, TABLE};
-use crate::{Environment, facts, tables};
+use crate::{Activation, Environment, PolicySource, facts, tables};
 
 /// Parameters of `evaluate`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -14,6 +14,21 @@ use crate::{Environment, facts, tables};
 pub struct EvaluateParameters {
     /// The task in which the policy acts.
     pub env: Environment,
+    /// The policy, where it is not wired to the port `policy`: a policy (`.parquet` or `.safetensors`), or a
+    /// Stable-Baselines3 archive of PPO, A2C, SAC, TQC, TD3 or DDPG (`.zip`).
+    #[serde(default)]
+    pub policy: Option<SourceFile>,
+    /// The `VecNormalize` statistics (`.pkl`) that a Stable-Baselines3 agent was trained with.
+    #[serde(default)]
+    pub normalization: Option<SourceFile>,
+    /// Activation of a Stable-Baselines3 agent whose archive does not tell.
+    #[serde(default)]
+    pub activation: Option<Activation>,
+    /// Whether a Stable-Baselines3 agent reads the time feature: the share of the episode's time that is left, as the last
+    /// number of an observation (RL Zoo's `TimeFeatureWrapper`); not, where absent. A policy says so itself, and is
+    /// refused where it says otherwise.
+    #[serde(default)]
+    pub time_feature: Option<bool>,
     /// Episodes a checkpoint.
     #[serde(default = "default_trials")]
     #[schemars(range(min = 1, max = 1_000_000))]
@@ -35,7 +50,25 @@ fn default_discount() -> f64 {
     0.99
 }
 
-impl Parameters for EvaluateParameters {}
+impl EvaluateParameters {
+    /// Where the policy is from.
+    pub fn source(&self) -> PolicySource<'_> {
+        PolicySource {
+            name: "policy",
+            pointer: "/policy",
+            file: self.policy.as_ref(),
+            normalization: self.normalization.as_ref(),
+            activation: self.activation,
+            time_feature: self.time_feature,
+        }
+    }
+}
+
+impl Parameters for EvaluateParameters {
+    fn problems(&self) -> Vec<Problem> {
+        self.source().problems()
+    }
+}
 
 /// The declaration of `evaluate`.
 pub struct Evaluate;
@@ -69,13 +102,17 @@ impl Kind for Evaluate {
         parameters.trials - 1
     }
 
+    fn check(parameters: &EvaluateParameters, wired: &[(&str, TableSchema)]) -> Vec<Problem> {
+        parameters.source().check(wired)
+    }
+
     fn inputs() -> Vec<InputPort> {
         vec![
             InputPort {
                 name: "policy",
-                doc: "A policy, with any number of checkpoints.",
+                doc: "A policy, with any number of checkpoints, where no file is named.",
                 arity: Arity::One,
-                required: true,
+                required: false,
                 content: tables::policy(),
             },
             InputPort {

@@ -22,9 +22,11 @@ mod environment;
 mod facts;
 mod machinery;
 mod policy_format;
+mod policy_source;
 
 pub use environment::Environment;
 pub use policy_format::PolicyFormat;
+pub use policy_source::{Activation, PolicySource};
 
 use provenir_api::{AnyKind, erase};
 

@@ -5,9 +5,8 @@ use provenir_api::{Determinism, Facts, Kind, Parameters, Problem, Resources, Rev
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::collect::Activation;
 use crate::machinery::{POLICY, RANDOM, SIM, TABLE};
-use crate::{Environment, PolicyFormat, facts, tables};
+use crate::{Activation, Environment, PolicySource, facts, tables};
 
 /// Seconds that a step of the simulated tasks lasts.
 const STEP: f64 = 0.0165;
@@ -33,9 +32,10 @@ pub struct RenderParameters {
     #[serde(default)]
     pub activation: Option<Activation>,
     /// Whether a Stable-Baselines3 agent reads the time feature: the share of the episode's time that is left, as the last
-    /// number of an observation (RL Zoo's `TimeFeatureWrapper`). A policy says so itself.
+    /// number of an observation (RL Zoo's `TimeFeatureWrapper`); not, where absent. A policy says so itself, and is
+    /// refused where it says otherwise.
     #[serde(default)]
-    pub time_feature: bool,
+    pub time_feature: Option<bool>,
     /// Which checkpoint of the policy acts; the last one, where absent.
     #[serde(default)]
     pub checkpoint: Option<u32>,
@@ -137,6 +137,18 @@ impl Format {
 }
 
 impl RenderParameters {
+    /// Where the policy is from.
+    pub fn source(&self) -> PolicySource<'_> {
+        PolicySource {
+            name: "policy",
+            pointer: "/policy",
+            file: self.policy.as_ref(),
+            normalization: self.normalization.as_ref(),
+            activation: self.activation,
+            time_feature: self.time_feature,
+        }
+    }
+
     /// How many frames an episode of so many steps takes: one at every tick of the pace, and one at its end.
     pub fn frames(&self, steps: u32) -> u32 {
         let ticks = f64::from(steps) * STEP * f64::from(self.fps) / self.speed;
@@ -147,33 +159,7 @@ impl RenderParameters {
 
 impl Parameters for RenderParameters {
     fn problems(&self) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let format = self.policy.as_ref().map(|file| PolicyFormat::of(file.path()));
-        // A name without an end, as objects of a store have, says nothing: the file itself does, when it is read.
-        if let (Some(file), Some(None)) = (&self.policy, format)
-            && file.path().extension().is_some()
-        {
-            problems.push(
-                Problem::new(
-                    "/policy",
-                    format!("`{}` is neither a policy nor an archive", file.path()),
-                )
-                .help("a policy ends in .parquet or .safetensors, a Stable-Baselines3 archive in .zip"),
-            );
-        }
-        for (given, pointer) in [
-            (self.normalization.is_some(), "/normalization"),
-            (self.activation.is_some(), "/activation"),
-            (self.time_feature, "/time_feature"),
-        ] {
-            if given && format != Some(Some(PolicyFormat::Archive)) {
-                let message = format!(
-                    "`{}` belongs to a Stable-Baselines3 archive (.zip) named by `policy`",
-                    &pointer[1..]
-                );
-                problems.push(Problem::new(pointer, message).beside(["/policy"]));
-            }
-        }
+        let mut problems = self.source().problems();
         let frames = self.frames(self.steps);
         let pixels = u64::from(frames) * u64::from(self.width) * u64::from(self.height);
         if frames > MOST_FRAMES {
@@ -273,21 +259,6 @@ impl Kind for Render {
     }
 
     fn check(parameters: &RenderParameters, wired: &[(&str, TableSchema)]) -> Vec<Problem> {
-        match (
-            &parameters.policy,
-            wired.iter().any(|(port, _)| *port == "policy"),
-        ) {
-            (Some(_), true) => vec![
-                Problem::new(
-                    "/policy",
-                    "the policy is both named by a parameter and wired to the port `policy`",
-                )
-                .help("keep one of the two"),
-            ],
-            (None, false) => vec![Problem::new("", "the policy is missing").help(
-                "wire a stage's policy to the port `policy`, or name a file with the parameter `policy`",
-            )],
-            _ => Vec::new(),
-        }
+        parameters.source().check(wired)
     }
 }

@@ -512,9 +512,19 @@ fn what_to_draw_and_how_much_of_it_is_checked() {
         "`a.pkl` is neither a policy nor an archive"
     );
     assert_eq!(
-        message(json!({"env": "hopper", "policy": "a.parquet", "time_feature": true})),
-        "`time_feature` belongs to a Stable-Baselines3 archive (.zip) named by `policy`"
+        message(json!({"env": "hopper", "policy": "a.parquet", "activation": "tanh"})),
+        "`activation` belongs to a Stable-Baselines3 archive (.zip) named by `policy`"
     );
+    // Whether it is what the policy says of itself is seen when that is read, as with `collect` and `evaluate`.
+    for kind_of_stage in ["render", "evaluate"] {
+        for policy in ["a.parquet", "a.zip", "0123abcd"] {
+            let given = json!({"env": "hopper", "policy": policy, "time_feature": true});
+            assert!(
+                kind(kind_of_stage).resolve(&given).is_ok(),
+                "{kind_of_stage} {policy}"
+            );
+        }
+    }
     // 16.5 s at a twentieth of the pace: 330 s, each of 50 frames.
     assert_eq!(
         message(json!({"env": "hopper", "speed": 0.05, "fps": 50})),

@@ -5,7 +5,6 @@ use provenir_execution::{Context, Execution, Failure, Inputs, Outputs};
 use provenir_kinds::Environment;
 use provenir_kinds::render::{Format, Render, RenderParameters};
 use provenir_policy::{Policy, PolicySet};
-use provenir_policy_file::{File, Origin};
 use provenir_sim::{Task, trial_seed};
 
 use crate::apng::{self, Apng};
@@ -30,7 +29,7 @@ impl Execution for RenderExecution {
         context: &Context<'_>,
     ) -> Result<Outputs, Failure> {
         let task = Task::named(parameters.env.name()).map_err(|error| Failure::bug(error.to_string()))?;
-        let policies = read(parameters, inputs, context, task)?;
+        let policies = provenir_policy_file::read(&parameters.source(), inputs, context, task)?;
         let policy = checkpoint(&policies, parameters.checkpoint)?;
         let seed = trial_seed(parameters.seed, parameters.trial);
         let episode = Episode::run(task, policy, seed, parameters.steps, context)?;
@@ -61,34 +60,6 @@ impl Execution for RenderExecution {
             .file_of("animation", parameters.format.extension(), animation)
             .table("data", data))
     }
-}
-
-fn read(
-    parameters: &RenderParameters,
-    inputs: &Inputs,
-    context: &Context<'_>,
-    task: &Task,
-) -> Result<PolicySet, Failure> {
-    let file = parameters.policy.as_ref().map(|policy| File {
-        pointer: "/policy",
-        path: policy.path(),
-        normalization: parameters
-            .normalization
-            .as_ref()
-            .map(|file| ("/normalization", file.path())),
-        activation: parameters.activation,
-        time_feature: parameters.time_feature,
-    });
-    let origin = match (file, inputs.optional("policy")) {
-        (Some(file), None) => Origin::File(file),
-        (None, Some(table)) => Origin::Table(table),
-        _ => {
-            return Err(Failure::bug(
-                "exactly one policy should have passed the command's checks",
-            ));
-        }
-    };
-    provenir_policy_file::read("policy", origin, context, task)
 }
 
 fn checkpoint(policies: &PolicySet, wanted: Option<u32>) -> Result<&Policy, Failure> {

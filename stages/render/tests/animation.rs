@@ -56,7 +56,7 @@ fn parameters(environment: Environment, format: Format) -> RenderParameters {
         policy: None,
         normalization: None,
         activation: None,
-        time_feature: false,
+        time_feature: None,
         checkpoint: None,
         seed: 3,
         trial: 1,
@@ -372,7 +372,7 @@ fn a_policy_of_something_else_is_refused_by_name() {
     assert_eq!(blame, Blame::Stage);
     assert_eq!(
         message,
-        "the policy does not fit: the policy was made for the environment `ant`, not for `hopper`"
+        "the policy does not fit: it was made for the environment `ant`, not for `hopper`"
     );
     assert!(help.contains("`ant`"), "{help}");
     let set = PolicySet::new(vec![
@@ -468,6 +468,6 @@ fn an_agent_off_by_the_time_feature_is_told_so() {
     let (_, message, help) = refusal(render_files(&parameters, &files));
     assert!(message.contains("sees 16 numbers"), "{message}");
     assert!(help.contains("set `time_feature = true`"), "{help}");
-    parameters.time_feature = true;
+    parameters.time_feature = Some(true);
     assert!(render_files(&parameters, &files).is_ok());
 }

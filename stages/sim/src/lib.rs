@@ -31,7 +31,6 @@ mod trial;
 
 pub use capsule::Capsule;
 pub use environment::{EPISODE_STEPS, Environment, SimError, Step};
-pub use fits::Misfit;
 pub use lanes::{LaneError, Lanes};
 pub use provenir_bullet_sys::{Pose, STEP};
 pub use registry::{NAMES, UnknownTask};
