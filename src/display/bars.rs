@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::repeats::Repeats;
 use super::sentence::{ending, progress, sentence};
+use crate::clock;
 use crate::exec::Event;
 use crate::plan::{CellIndex, Plan};
 
@@ -17,7 +18,14 @@ pub(super) struct Bars<'a> {
     repeats: Repeats,
     screen: MultiProgress,
     run: ProgressBar,
-    cells: BTreeMap<CellIndex, ProgressBar>,
+    cells: BTreeMap<CellIndex, Line>,
+}
+
+/// What is seen of a running cell.
+struct Line {
+    bar: ProgressBar,
+    /// When it first told how far it was, and how far: what an earlier attempt left took none of this one's time.
+    first: Option<(Instant, u64)>,
 }
 
 impl<'a> Bars<'a> {
@@ -64,29 +72,30 @@ impl<'a> Bars<'a> {
                     .with_prefix(format!("{cell}{company}"));
                 let bar = self.screen.insert_before(&self.run, bar);
                 bar.enable_steady_tick(Duration::from_millis(250));
-                self.cells.insert(cell.index, bar);
+                self.cells.insert(cell.index, Line { bar, first: None });
             }
             Event::CellProgress {
                 cell,
                 progress: report,
             } => {
-                if let Some(bar) = self.cells.get(&cell.index) {
+                if let Some(line) = self.cells.get_mut(&cell.index) {
+                    let (since, before) = *line.first.get_or_insert((clock::instant(), report.done));
                     let left = match report.total {
-                        Some(total) if report.done > 0 && report.done < total => {
-                            let rest = bar.elapsed().as_secs_f64() * (total - report.done) as f64
-                                / report.done as f64;
+                        Some(total) if report.done > before && report.done < total => {
+                            let rest = since.elapsed().as_secs_f64() * (total - report.done) as f64
+                                / (report.done - before) as f64;
                             format!(", {} left", super::sentence::duration(rest))
                         }
                         _ => String::new(),
                     };
-                    bar.set_message(format!("{}{left}", progress(report)));
+                    line.bar.set_message(format!("{}{left}", progress(report)));
                 }
             }
             Event::RunFinished { summary, published } => {
                 self.run.finish_and_clear();
                 let _ = self.screen.clear();
-                for warning in self.repeats.rest(self.plan) {
-                    self.say(&warning);
+                for told in self.repeats.rest(self.plan, false) {
+                    self.say(&told);
                 }
                 self.say(&ending(summary, published));
             }
@@ -121,7 +130,7 @@ impl<'a> Bars<'a> {
     }
 
     fn take_away(&mut self, cell: CellIndex) {
-        if let Some(bar) = self.cells.remove(&cell) {
+        if let Some(Line { bar, .. }) = self.cells.remove(&cell) {
             bar.finish_and_clear();
             self.screen.remove(&bar);
         }

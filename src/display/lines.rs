@@ -81,8 +81,8 @@ impl<'a> Lines<'a> {
             self.stopping = true;
         }
         if let Event::RunFinished { summary, published } = event {
-            for warning in self.repeats.rest(self.plan) {
-                say(&warning);
+            for told in self.repeats.rest(self.plan, self.quiet) {
+                say(&told);
             }
             if !self.quiet || summary.is_incomplete() {
                 say(&ending(summary, published));
@@ -106,6 +106,10 @@ impl<'a> Lines<'a> {
                 }
             }
             _ if self.quiet => {}
+            Event::CellLog { cell, .. } if self.held.contains_key(&cell.index) => {
+                let told = sentence(event);
+                self.held.entry(cell.index).or_default().extend(told);
+            }
             Event::CellStarted { cell, worker, .. } => {
                 self.told.insert(cell.index, clock::instant());
                 let begun = self.begun.entry(*worker).or_default();

@@ -9,14 +9,14 @@ use crate::plan::{CellIndex, Plan};
 /// So many failed cells are named where they block others.
 const NAMED: usize = 3;
 
-/// Keeps from a person what says nothing new: a warning that another cell gave in the same words, a cell that another one's
+/// Keeps from a person what says nothing new: what another cell said in the same words, a cell that another one's
 /// failure blocks, and what follows from the failure that stopped the run. All of it is counted.
 #[derive(Default)]
 pub(super) struct Repeats {
     /// By stage, the cells that are blocked, and the failed cells that block them.
     blocked: BTreeMap<usize, (BTreeSet<CellIndex>, BTreeSet<CellIndex>)>,
-    /// The cells that gave a warning, by its words.
-    warnings: BTreeMap<String, BTreeSet<CellIndex>>,
+    /// The cells that gave a notice or a warning, by its words.
+    told: BTreeMap<(Level, String), BTreeSet<CellIndex>>,
     halted: bool,
 }
 
@@ -26,10 +26,10 @@ impl Repeats {
         match event {
             Event::CellLog {
                 cell,
-                level: Level::Warning,
+                level: level @ (Level::Notice | Level::Warning),
                 message,
             } => {
-                let cells = self.warnings.entry((*message).to_owned()).or_default();
+                let cells = self.told.entry((*level, (*message).to_owned())).or_default();
                 cells.insert(cell.index);
                 cells.len() > 1
             }
@@ -51,8 +51,8 @@ impl Repeats {
         }
     }
 
-    /// What is left to say at the end: which cells are blocked, stage by stage, and how many more cells gave each warning.
-    pub(super) fn rest(&self, plan: &Plan) -> Vec<String> {
+    /// What is left to say at the end: which cells are blocked, stage by stage, and how many more cells said what one was heard with.
+    pub(super) fn rest(&self, plan: &Plan, quiet: bool) -> Vec<String> {
         let blocked = self.blocked.iter().map(|(stage, (cells, failed))| {
             let who = match cells.first() {
                 Some(cell) if cells.len() == 1 => format!("{} needs", plan.name(*cell)),
@@ -74,11 +74,16 @@ impl Repeats {
             };
             format!("blocked: {who} {names}, which failed")
         });
-        let warnings = self.warnings.iter().filter_map(|(message, cells)| {
+        let told = self
+            .told
+            .iter()
+            .filter(|((level, _), _)| !quiet || *level == Level::Warning);
+        let repeated = told.filter_map(|((level, message), cells)| {
             let more = cells.len() - 1;
             let plural = if more == 1 { "" } else { "s" };
-            (more > 0).then(|| format!("warning: {} more cell{plural}: {message}", grouped(more)))
+            let warning = if *level == Level::Warning { "warning: " } else { "" };
+            (more > 0).then(|| format!("{warning}{} more cell{plural}: {message}", grouped(more)))
         });
-        blocked.chain(warnings).collect()
+        blocked.chain(repeated).collect()
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use provenir_api::protocol::Progress;
+use provenir_api::protocol::{Level, Progress};
 
 use crate::exec::{Event, Failure, Summary};
 use crate::store::{Copied, Outcome};
@@ -39,6 +39,11 @@ pub(super) fn sentence(event: &Event<'_>) -> Option<String> {
                 ),
             }
         }
+        Event::CellLog {
+            cell,
+            level: Level::Notice,
+            message,
+        } => format!("{cell}: {message}"),
         Event::CellAwaited { cell, owner, .. } => {
             format!(
                 "waiting for {cell}, which process {} on {} executes",
@@ -59,8 +64,6 @@ pub(super) fn sentence(event: &Event<'_>) -> Option<String> {
 
 /// What an event says to a person who wants to hear of trouble only.
 pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
-    use provenir_api::protocol::Level;
-
     let told = match event {
         Event::CellLog {
             cell,

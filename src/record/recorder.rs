@@ -186,7 +186,7 @@ impl<'a> Recorder<'a> {
             }
         };
         let level = match level {
-            Level::Info => "",
+            Level::Info | Level::Notice => "",
             Level::Warning => "warning: ",
         };
         let mut text = String::new();

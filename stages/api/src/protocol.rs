@@ -114,12 +114,14 @@ pub struct Progress {
 }
 
 /// Importance of a log line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
     /// For the log file only.
     Info,
-    /// Shown to the person, too.
+    /// Shown to the person, too: good to know while one waits.
+    Notice,
+    /// Shown to the person, also to one who wants to hear of trouble only.
     Warning,
 }
 

@@ -133,7 +133,12 @@ impl<'a> Context<'a> {
         self.reporter.log(Level::Info, message.as_ref());
     }
 
-    /// Writes a line to the cell's log and shows it to the person.
+    /// Writes a line to the cell's log and shows it to the person who waits.
+    pub fn notice(&self, message: impl AsRef<str>) {
+        self.reporter.log(Level::Notice, message.as_ref());
+    }
+
+    /// Writes a line to the cell's log and shows it to the person as a warning.
     pub fn warn(&self, message: impl AsRef<str>) {
         self.reporter.log(Level::Warning, message.as_ref());
     }

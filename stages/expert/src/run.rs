@@ -99,7 +99,7 @@ impl<'a> Training<'a> {
             Err(Some(why)) => why,
             Ok((state, replay)) => match self.take_over(state, replay) {
                 Ok(()) => {
-                    context.info(format!(
+                    context.notice(format!(
                         "continuing an earlier attempt after {} of {} steps",
                         self.steps(),
                         self.total_steps()
@@ -143,6 +143,11 @@ impl<'a> Training<'a> {
         while self.state.rounds < self.rounds() {
             if let Err(cancelled) = self.context.check_cancelled() {
                 self.save()?;
+                self.context.notice(format!(
+                    "what was learned in {} of {} steps is kept: the next run goes on from there",
+                    self.steps(),
+                    self.total_steps()
+                ));
                 return Err(cancelled);
             }
             self.step()?;

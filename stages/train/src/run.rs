@@ -340,7 +340,7 @@ pub(crate) fn left_by_earlier_attempt(epochs: u64, context: &Context<'_>) -> Res
         context.warn("the checkpoint of an earlier attempt is damaged or of another version: starting from the beginning");
         return Ok(State::default());
     };
-    context.info(format!(
+    context.notice(format!(
         "continuing an earlier attempt after {} of {epochs} epochs",
         state.epochs
     ));
