@@ -72,10 +72,36 @@ fn of_tables(old: &Table, new: &Table) -> Result<Place, TableError> {
         };
         first.get_or_insert(found);
     }
-    if let Some(Place::Value { largest, .. }) = &mut first {
+    if let Some(Place::Value {
+        row, largest, tensor, ..
+    }) = &mut first
+    {
         *largest = greatest;
+        *tensor = tensor_of(old, *row)?;
     }
     Ok(first.unwrap_or_else(|| of_metadata(old, new)))
+}
+
+/// What the tensor in a row is called, in a table of tensors such as a policy.
+fn tensor_of(table: &Table, row: usize) -> Result<Option<String>, TableError> {
+    let columns = table.schema().columns;
+    let has = |name: &str, kind: fn(&ColumnType) -> bool| {
+        columns
+            .iter()
+            .any(|column| column.name == name && kind(&column.kind))
+    };
+    let of_tensors = has("name", |kind| *kind == ColumnType::Utf8)
+        && has("shape", |kind| matches!(kind, ColumnType::List(_)))
+        && has("values", |kind| matches!(kind, ColumnType::List(_)));
+    if !of_tensors {
+        return Ok(None);
+    }
+    Ok(table
+        .optional_utf8("name")?
+        .get(row)
+        .copied()
+        .flatten()
+        .map(str::to_owned))
 }
 
 fn of_metadata(old: &Table, new: &Table) -> Place {
@@ -152,6 +178,7 @@ impl Values {
             item,
             old,
             new,
+            tensor: None,
             largest: None,
         };
         match (self, other) {
@@ -196,33 +223,48 @@ impl Values {
         }
     }
 
-    /// The largest relative difference of two columns of numbers; `None` where something else differs, too.
+    /// The largest difference of two columns of numbers, relative to the greatest magnitude of the column, or of the list in
+    /// which it is; `None` where something else differs, too.
     fn largest(&self, other: &Self) -> Option<f64> {
-        let mut largest = 0.0_f64;
-        let mut add = |old: Option<f64>, new: Option<f64>| {
-            if same(old, new) {
-                return true;
+        match (self, other) {
+            (Self::Numbers(old), Self::Numbers(new)) => {
+                relative(old.iter().copied().zip(new.iter().copied()))
             }
-            let (Some(old), Some(new)) = (old, new) else {
-                return false;
-            };
-            let relative = (new - old).abs() / old.abs().max(new.abs());
-            largest = largest.max(relative);
-            relative.is_finite()
-        };
-        let finite = match (self, other) {
-            (Self::Numbers(old), Self::Numbers(new)) => old.iter().zip(new).all(|(old, new)| add(*old, *new)),
-            (Self::Lists(old), Self::Lists(new)) => old.iter().zip(new).all(|pair| match pair {
-                (Some(old), Some(new)) if old.len() == new.len() => {
-                    old.iter().zip(new).all(|(old, new)| add(Some(*old), Some(*new)))
-                }
-                (None, None) => true,
-                _ => false,
-            }),
-            _ => false,
-        };
-        finite.then_some(largest)
+            (Self::Lists(old), Self::Lists(new)) => {
+                old.iter().zip(new).try_fold(0.0_f64, |largest, pair| match pair {
+                    (Some(old), Some(new)) if old.len() == new.len() => {
+                        let pairs = old.iter().zip(new).map(|(old, new)| (Some(*old), Some(*new)));
+                        Some(largest.max(relative(pairs)?))
+                    }
+                    (None, None) => Some(largest),
+                    _ => None,
+                })
+            }
+            _ => None,
+        }
     }
+}
+
+/// The largest difference of pairs of numbers relative to the greatest magnitude of all; `None` where one is missing or not
+/// finite and the other is not the same.
+fn relative(pairs: impl Iterator<Item = (Option<f64>, Option<f64>)>) -> Option<f64> {
+    let (mut largest, mut scale) = (0.0_f64, 0.0_f64);
+    for (old, new) in pairs {
+        let magnitude = |value: Option<f64>| value.map_or(0.0, f64::abs);
+        let greater = magnitude(old).max(magnitude(new));
+        if greater.is_finite() {
+            scale = scale.max(greater);
+        }
+        if !same(old, new) {
+            let difference = (new? - old?).abs();
+            if !difference.is_finite() {
+                return None;
+            }
+            largest = largest.max(difference);
+        }
+    }
+    // Zeros of other signs differ by nothing.
+    Some(if largest == 0.0 { 0.0 } else { largest / scale })
 }
 
 fn widened(row: &[f32]) -> Vec<f64> {
@@ -288,6 +330,34 @@ mod tests {
             .build()
             .unwrap();
         assert_eq!(told_of(&old, &noted), "metadata environment: none became hopper");
+    }
+
+    #[test]
+    fn differences_relate_to_the_column_not_to_the_number_that_is_nearly_nothing() {
+        let old = table(vec![1e-12, -4.0], ["a", "b"]);
+        let place = of_tables(&old, &table(vec![-1e-12, -4.0], ["a", "b"])).unwrap();
+        assert_eq!(place.largest(), Some(5e-13));
+        let gone = of_tables(&old, &table(vec![f64::NAN, -4.0], ["a", "b"])).unwrap();
+        assert_eq!(gone.largest(), None);
+        let signed = |zero: f64| table(vec![zero, 1.0], ["a", "b"]);
+        let place = of_tables(&signed(0.0), &signed(-0.0)).unwrap();
+        assert_eq!(place.largest(), Some(0.0));
+    }
+
+    #[test]
+    fn a_tensor_is_called_by_its_name() {
+        let policy = |last: f32| {
+            TableBuilder::new()
+                .utf8("name", ["0.weight", "0.bias"])
+                .list_u32("shape", vec![vec![1, 2], vec![2]])
+                .optional_list_f32("values", vec![Some(vec![1.0, 2.0]), Some(vec![0.5, last])])
+                .build()
+                .unwrap()
+        };
+        assert_eq!(
+            told_of(&policy(1.0), &policy(4.0)),
+            "column values, row 1 (tensor 0.bias), item 1: 1 became 4 (largest relative difference 7.5e-1)"
+        );
     }
 
     #[test]

@@ -36,8 +36,11 @@ pub enum Place {
         old: String,
         /// Now.
         new: String,
-        /// The largest relative difference of numbers in the whole table; absent where something other than numbers
-        /// differs.
+        /// What the row's tensor is called, where the table is one of tensors.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tensor: Option<String>,
+        /// The largest difference of numbers in the whole table, each relative to the greatest magnitude of its column, or of
+        /// its list; absent where something other than numbers differs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         largest: Option<f64>,
     },
@@ -59,6 +62,16 @@ pub enum Place {
     Elsewhere,
 }
 
+impl Place {
+    /// The largest relative difference, where two tables differ in numbers alone.
+    pub fn largest(&self) -> Option<f64> {
+        match self {
+            Self::Value { largest, .. } => *largest,
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -75,9 +88,13 @@ impl fmt::Display for Place {
                 item,
                 old,
                 new,
+                tensor,
                 largest,
             } => {
                 write!(formatter, "column {column}, row {row}")?;
+                if let Some(tensor) = tensor {
+                    write!(formatter, " (tensor {})", cut(tensor))?;
+                }
                 if let Some(item) = item {
                     write!(formatter, ", item {item}")?;
                 }

@@ -27,6 +27,18 @@ pub enum Chosen<'a> {
     },
 }
 
+/// What an audit is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The cells to compute again.
+    pub cells: &'a BTreeSet<CellIndex>,
+    /// The scratch store's folder, which is made.
+    pub scratch: &'a Utf8Path,
+    /// What numbers may differ by on another platform, relative to the greatest magnitude of their column or list, where a kind
+    /// promises bits on one platform alone; without it, such differences are not judged.
+    pub tolerance: Option<f64>,
+}
+
 /// What an audit found of a cell.
 #[derive(Clone, Debug)]
 pub struct Audited {
@@ -62,17 +74,21 @@ pub fn choose(plan: &Plan, survey: &Survey<'_>, chosen: Chosen<'_>) -> (BTreeSet
     (found.into_iter().map(|(cell, _)| cell).collect(), lacking)
 }
 
-/// Computes cells again in a scratch store and compares what comes out with what the store has. What they take that is
-/// not to be computed again comes from the store. Verdicts are recorded in the store. Says whether it was interrupted, too.
+/// Computes cells again in a scratch store and compares what comes out with what the store has. What they take that is not to be
+/// computed again comes from the store. Verdicts are recorded in the store. Says whether it was interrupted, too.
 pub fn audit(
     plan: &Plan,
     store: &Store,
-    cells: &BTreeSet<CellIndex>,
-    scratch: &Utf8Path,
+    request: Request<'_>,
     program: &Program,
     options: &Options,
     subscriber: &mut dyn Subscriber,
 ) -> Result<(Vec<Audited>, bool), StoreError> {
+    let Request {
+        cells,
+        scratch,
+        tolerance,
+    } = request;
     let survey = Survey::take(plan, store, &BTreeSet::new())?;
     let (part, positions) = plan.part(cells);
     let again = Store::create(scratch.to_owned())?;
@@ -104,7 +120,7 @@ pub fn audit(
         }
         let name = plan.name(*cell);
         let verdict = match (&outcome.results[position], failed.get(&name)) {
-            (Some(found), _) => judge(plan, *cell, result, found, store, &again)?,
+            (Some(found), _) => judge(plan, *cell, result, found, tolerance, store, &again)?,
             (None, Some(message)) => Verdict::Failed {
                 message: message.clone(),
             },
@@ -161,6 +177,7 @@ fn judge(
     cell: CellIndex,
     before: &Committed,
     after: &Committed,
+    tolerance: Option<f64>,
     store: &Store,
     again: &Store,
 ) -> Result<Verdict, StoreError> {
@@ -175,16 +192,22 @@ fn judge(
     if before.key() != after.key() {
         return Ok(Verdict::Blocked);
     }
-    let mut pairs = repeatable.filter_map(|old| Some((old, after.output(&old.port)?)));
-    let Some((old, new)) = pairs.find(|(old, new)| old.content != new.content) else {
+    let differing: Vec<_> = repeatable
+        .filter_map(|old| Some((old, after.output(&old.port)?)))
+        .filter(|(old, new)| old.content != new.content)
+        .map(|(old, new)| {
+            let place = first_difference(
+                &store.layout().object(&old.object),
+                &again.layout().object(&new.object),
+                &old.extension,
+            )?;
+            Ok((old, place))
+        })
+        .collect::<Result<_, StoreError>>()?;
+    let Some((first, place)) = differing.first() else {
         return Ok(Verdict::Reproduced);
     };
-    let place = first_difference(
-        &store.layout().object(&old.object),
-        &again.layout().object(&new.object),
-        &old.extension,
-    )?;
-    let port = old.port.clone();
+    let (port, place) = (first.port.clone(), place.clone());
     let platform = |found: Option<ActionResult>| {
         let mut platform = found.map(|result| result.platform).unwrap_or_default();
         // Why a device was chosen is said for people.
@@ -196,13 +219,37 @@ fn judge(
         platform(again.result(&after.key())?),
     );
     let is_elsewhere = platforms.0 != platforms.1;
-    Ok(match plan.stage_of(cell).kind.determinism() {
-        Determinism::Platform if is_elsewhere => Verdict::OtherPlatform {
+    if plan.stage_of(cell).kind.determinism() == Determinism::Exact || !is_elsewhere {
+        return Ok(Verdict::Differs { port, place });
+    }
+    let platform = platforms.0;
+    let Some(tolerance) = tolerance else {
+        return Ok(Verdict::OtherPlatform {
             port,
             place,
-            platform: platforms.0,
+            platform,
+        });
+    };
+    // A picture is drawn from the numbers of a table beside it, which are what can be compared.
+    let mut largest = None;
+    for (old, place) in differing.iter().filter(|(old, _)| old.extension == "parquet") {
+        match place.largest() {
+            Some(found) if found <= tolerance => largest = Some(found.max(largest.unwrap_or(0.0))),
+            _ => {
+                return Ok(Verdict::Differs {
+                    port: old.port.clone(),
+                    place: place.clone(),
+                });
+            }
+        }
+    }
+    Ok(match largest {
+        Some(largest) => Verdict::WithinTolerance {
+            largest,
+            tolerance,
+            platform,
         },
-        Determinism::Exact | Determinism::Platform => Verdict::Differs { port, place },
+        None => Verdict::Differs { port, place },
     })
 }
 

@@ -26,12 +26,21 @@ pub enum Verdict {
         /// The first place there.
         place: Place,
     },
-    /// Something else came out on another numeric platform, where the kind promises no more than a tolerance.
+    /// Something else came out on another numeric platform, where the kind promises no bits.
     OtherPlatform {
         /// The first output port at which it differs.
         port: String,
         /// The first place there.
         place: Place,
+        /// The platform of the result in the store.
+        platform: BTreeMap<String, String>,
+    },
+    /// Something else came out on another numeric platform, no further off than the tolerance that was given.
+    WithinTolerance {
+        /// The largest difference found, relative to the greatest magnitude of its column or list.
+        largest: f64,
+        /// The largest that was to be found.
+        tolerance: f64,
         /// The platform of the result in the store.
         platform: BTreeMap<String, String>,
     },

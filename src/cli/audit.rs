@@ -9,7 +9,7 @@ use super::arguments::AuditArguments;
 use super::error::{CommandError, Exit};
 use super::measure::count;
 use super::{Edition, environment, run, session, terminal};
-use crate::audit::{Audited, Chosen, Verdict, audit as compute, choose};
+use crate::audit::{Audited, Chosen, Request, Verdict, audit as compute, choose};
 use crate::clock;
 use crate::display::{Display, Mode, duration, grouped};
 use crate::exec::{self, Options, Standing, Survey};
@@ -77,8 +77,11 @@ pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exi
     let (audited, interrupted) = compute(
         &plan,
         &store,
-        &cells,
-        &folder.join("store"),
+        Request {
+            cells: &cells,
+            scratch: &folder.join("store"),
+            tolerance: arguments.tolerance,
+        },
         &run::program(),
         &options,
         &mut display,
@@ -169,6 +172,10 @@ fn in_words(audited: &[Audited], lacking: usize, divergences: &[Divergence]) -> 
             "not reproduced",
         ),
         (
+            number(|verdict| matches!(verdict, Verdict::WithinTolerance { .. })),
+            "within the tolerance of what another platform gave",
+        ),
+        (
             number(|verdict| matches!(verdict, Verdict::OtherPlatform { .. })),
             "differ as they may on another platform",
         ),
@@ -236,6 +243,14 @@ fn told(verdict: &Verdict) -> Option<String> {
             platform,
         } => Some(format!(
             "output {port} differs from that of another platform ({}): {place}",
+            on(platform)
+        )),
+        Verdict::WithinTolerance {
+            largest,
+            tolerance,
+            platform,
+        } => Some(format!(
+            "differs by at most {largest:.1e} (tolerance {tolerance:.1e}) from what another platform gave ({})",
             on(platform)
         )),
         Verdict::Failed { message } => Some(format!("failed: {message}")),

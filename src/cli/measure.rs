@@ -56,6 +56,14 @@ pub(super) fn parse_jobs(text: &str) -> Result<u32, String> {
     }
 }
 
+/// A share of something: above 0, at most 1.
+pub(super) fn parse_share(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err("write a number above 0 and at most 1, such as 1e-6".to_owned()),
+    }
+}
+
 /// A number as a parameter takes it, whose schema says which ones it takes.
 pub(super) fn parse_number(text: &str) -> Result<Number, String> {
     let whole = text
@@ -102,6 +110,15 @@ mod tests {
                 "16384.0 PiB"
             ]
         );
+    }
+
+    #[test]
+    fn a_share_is_a_part_of_the_whole() {
+        assert_eq!(parse_share("1e-6"), Ok(1e-6));
+        assert_eq!(parse_share("1"), Ok(1.0));
+        for wrong in ["0", "-1", "1.1", "nan", "inf", ""] {
+            assert!(parse_share(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -236,8 +236,8 @@ kind!(
     Flaky, FlakyParameters, "flaky", "Fails so many times, then gives how often it failed.", Exact, false
 );
 kind!(
-    /// A cell that is executed together with others.
-    Team, TeamParameters, "team", "Adds a number to the sum of its inputs, together with others.", Exact, false,
+    /// A cell that is executed together with others, and that gives the same to the bit on one platform only.
+    Team, TeamParameters, "team", "Adds a number to the sum of its inputs, together with others.", Platform, false,
     fn group(parameters: &TeamParameters) -> Option<Group> {
         (!parameters.team.is_empty()).then_some(Group { own: &["/value", "/dies"], most: 6, most_accelerated: 6, memory: 1 })
     }

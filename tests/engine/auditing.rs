@@ -144,6 +144,60 @@ fn what_comes_out_differently_is_told_to_the_row() {
 }
 
 #[test]
+fn another_platform_is_held_to_the_tolerance_that_is_given() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "platforms"
+        stages.local = { kind = "team", params = { value = 1.5, team = "" } }
+        stages.near = { kind = "team", params = { value = 1.501, team = "" } }
+        stages.exact = { kind = "noop", params = { value = 1.5 } }
+        "#,
+    );
+    context.executed(&[]);
+    for cell in ["local", "exact"] {
+        forge(&context, cell, "near");
+    }
+    let verdicts = |arguments: &[&str], code: i32| {
+        let found = audit(&context, &[&["--all"], arguments].concat(), code);
+        let cells = found["cells"].as_array().unwrap().iter();
+        cells
+            .map(|cell| {
+                (
+                    cell["cell"].as_str().unwrap().to_owned(),
+                    cell["verdict"].as_str().unwrap().to_owned(),
+                )
+            })
+            .collect::<std::collections::BTreeMap<_, _>>()
+    };
+    // On the platform of the result, a tolerance is none.
+    assert_eq!(verdicts(&["--tolerance", "0.5"], 1)["local"], "differs");
+    for path in files(&context.path("cache/results-v1")) {
+        let text = fs_err::read_to_string(&path).unwrap();
+        fs_err::write(&path, text.replace("linux", "another")).unwrap();
+    }
+    let found = verdicts(&[], 1);
+    assert_eq!(
+        (&*found["local"], &*found["exact"]),
+        ("other-platform", "differs")
+    );
+    let found = verdicts(&["--tolerance", "0.001"], 1);
+    assert_eq!(
+        (&*found["local"], &*found["exact"]),
+        ("within-tolerance", "differs")
+    );
+    assert_eq!(verdicts(&["--tolerance", "0.0006"], 1)["local"], "differs");
+    let told = context
+        .run(&["audit", "--cell", "local", "--tolerance", "0.001"])
+        .assert_code(0);
+    assert!(
+        told.stdout
+            .contains("local: differs by at most 6.7e-4 (tolerance 1.0e-3) from what another platform gave"),
+        "{told:#?}"
+    );
+}
+
+#[test]
 fn what_is_not_repeatable_is_not_held_against_it() {
     let context = Context::new(
         r#"

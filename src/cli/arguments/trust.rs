@@ -143,6 +143,10 @@ pub(in crate::cli) struct AuditArguments {
     /// Every cell that the store has the result of.
     #[arg(long, conflicts_with = "cell")]
     pub(in crate::cli) all: bool,
+    /// On another platform than the one that gave a result, hold numbers that simulation or training gives to this: the largest
+    /// difference, relative to the greatest magnitude of its column or tensor [default: tell such differences, judge none].
+    #[arg(long, value_name = "SHARE", value_parser = measure::parse_share)]
+    pub(in crate::cli) tolerance: Option<f64>,
     /// Processor cores that cells may occupy together [default: all].
     #[arg(long, short, value_name = "N", value_parser = measure::parse_jobs)]
     pub(in crate::cli) jobs: Option<u32>,

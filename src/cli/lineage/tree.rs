@@ -92,6 +92,9 @@ fn verdict(verdict: &Verdict) -> Option<String> {
         Verdict::OtherPlatform { port, place, .. } => Some(format!(
             "computed otherwise on another platform (output {port}: {place})"
         )),
+        Verdict::WithinTolerance { largest, .. } => {
+            Some(format!("reproduced on another platform within {largest:.1e}"))
+        }
         Verdict::Failed { .. } | Verdict::Blocked | Verdict::Volatile => None,
     }
 }
