@@ -118,7 +118,8 @@ pub(crate) fn expect_table<'a>(node: &'a Node, what: &str, report: &mut Report) 
 }
 
 pub(crate) fn expect_text<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a str> {
-    let quotes = matches!(node.data, Data::Bool(_) | Data::Integer(_) | Data::Float(_));
+    // A truth value in quotes is hardly ever what is wanted.
+    let quotes = matches!(node.data, Data::Integer(_) | Data::Float(_));
     let around = quotes.then_some(("\"", "\""));
     node.as_text()
         .or_else(|| mismatch(node, what, "a text", around, report))

@@ -13,7 +13,7 @@ use super::source::Span;
 use super::syntax::{Form, TOO_DEEP, TOO_DEEP_HELP, syntax_errors};
 
 /// How deep tables and arrays may nest; [`TOO_DEEP`] names it.
-const DEPTH_LIMIT: usize = 32;
+pub(super) const DEPTH_LIMIT: usize = 32;
 
 /// A value and its place.
 #[derive(Clone, Debug)]

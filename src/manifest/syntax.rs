@@ -17,7 +17,7 @@ use std::ops::Range;
 use self::advice::Adviser;
 use self::duplicate::first_of;
 use self::tokens::{Kind, Token, begins_line, open_brackets, tokens};
-use super::node::clip;
+use super::node::{DEPTH_LIMIT, clip};
 
 /// Errors that are told at most.
 const SHOWN: usize = 5;
@@ -85,7 +85,8 @@ pub(super) fn syntax_errors(text: &str, form: Form, errors: &[toml::de::Error]) 
         let too_deep = RECURSES.iter().any(|words| error.message().contains(words));
         told.push(if too_deep {
             SyntaxError {
-                span,
+                // The parser names no place, or the end, where a header has too many dots.
+                span: long_key(text, &tokens).unwrap_or(span),
                 message: TOO_DEEP.to_owned(),
                 help: Some(TOO_DEEP_HELP.to_owned()),
                 other: None,
@@ -126,6 +127,19 @@ fn duplicated(text: &str, tokens: &[Token], span: Range<usize>) -> SyntaxError {
         other: first.map(|first| (first, "first given here")),
         span,
     }
+}
+
+/// The first key that alone goes too deep.
+fn long_key(text: &str, tokens: &[Token]) -> Option<Range<usize>> {
+    let is_key = |token: &&Token| {
+        token.kind == Kind::Word
+            && text[token.range.clone()]
+                .bytes()
+                .filter(|byte| *byte == b'.')
+                .count()
+                >= DEPTH_LIMIT
+    };
+    tokens.iter().find(is_key).map(|token| token.range.clone())
 }
 
 /// Whether the line that begins there is a table's header.

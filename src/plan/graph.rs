@@ -72,15 +72,21 @@ impl<'m> Graph<'m> {
         let mut nodes: Vec<Node<'m>> = Vec::with_capacity(manifest.stages.len());
         for (name, decl) in &manifest.stages {
             let kind = decl.kind.as_ref().and_then(|kind| {
-                let found = kinds.get(kind.value.as_str()).cloned();
-                if found.is_none() {
-                    let help = report.suggest(&kind.value, kinds.keys().copied());
-                    report
-                        .unknown(kind.span, format!("there is no kind `{}`", clip(&kind.value)))
-                        .help
-                        .clone_from(&help);
+                if let Some(found) = kinds.get(kind.value.as_str()) {
+                    return Some(Rc::clone(found));
                 }
-                found
+                let names = kinds.keys().copied();
+                let help = report.suggest(&kind.value, names.clone());
+                // What else is wrong with the stage is said by the kind that was meant, where what is wired bears that out.
+                let meant = help.as_ref().and_then(|_| nearest(&kind.value, names));
+                report
+                    .unknown(kind.span, format!("there is no kind `{}`", clip(&kind.value)))
+                    .help
+                    .clone_from(&help);
+                let takes = |kind: &KindInfo, name: &str| kind.inputs.iter().any(|port| port.name == name);
+                let fits = |kind: &KindInfo| decl.inputs.iter().all(|input| takes(kind, &input.port.value));
+                let meant = meant.and_then(|name| kinds.get(name))?;
+                fits(meant).then(|| Rc::clone(meant))
             });
             nodes.push(Node {
                 name,

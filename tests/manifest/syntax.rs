@@ -434,7 +434,17 @@ fn one_bracket_or_header_that_is_not_closed_is_one_mistake() {
 #[test]
 fn keys_that_go_too_deep_are_told_once() {
     for parts in [40, 200, 100_000] {
-        let (_, message, _) = only(&format!("{} = 1\n", vec!["a"; parts].join(".")));
-        assert_eq!(message, "tables and arrays nest too deeply here; the limit is 32");
+        let key = vec!["a"; parts].join(".");
+        for text in [
+            format!("{key} = 1\n"),
+            format!("format = 1\n[{key}]\nb = 1\nc = 2\n"),
+        ] {
+            let (place, message, _) = only(&text);
+            assert_eq!(message, "tables and arrays nest too deeply here; the limit is 32");
+            assert!(
+                place.trim_start_matches('[').starts_with("a.a"),
+                "{parts}: {place:.20}"
+            );
+        }
     }
 }
