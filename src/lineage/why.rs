@@ -9,7 +9,7 @@ use super::reason::{Change, Moment, Reason, Second, Upstream, Why};
 use crate::exec::{Difference, Due, Standing, Survey, changed_inputs, differences};
 use crate::plan::{CellIndex, Plan};
 use crate::record::{FlawedRun, History};
-use crate::store::{Action, ActionInput, ActionKey, MissReason, Store, StoreError};
+use crate::store::{Action, ActionInput, ActionKey, MissReason, Owner, Store, StoreError, standing};
 
 /// So many differences are told in the short form.
 const BRIEF: usize = 3;
@@ -24,6 +24,8 @@ pub struct Explainer<'a> {
     store: &'a Store,
     survey: &'a Survey<'a>,
     past: OnceCell<Past>,
+    /// What is being executed, and by whom.
+    claimed: OnceCell<BTreeMap<ActionKey, Owner>>,
 }
 
 impl<'a> Explainer<'a> {
@@ -34,6 +36,7 @@ impl<'a> Explainer<'a> {
             store,
             survey,
             past: OnceCell::new(),
+            claimed: OnceCell::new(),
         }
     }
 
@@ -64,7 +67,18 @@ impl<'a> Explainer<'a> {
             Some(_) => "its result in the store cannot be read".to_owned(),
             None => self.brief_change(cell, *key)?,
         };
-        Ok(Some(told))
+        Ok(Some(match self.claimed()?.get(key) {
+            Some(owner) => format!("{told}; process {} on {} executes it", owner.pid, owner.host),
+            None => told,
+        }))
+    }
+
+    fn claimed(&self) -> Result<&BTreeMap<ActionKey, Owner>, StoreError> {
+        if let Some(claimed) = self.claimed.get() {
+            return Ok(claimed);
+        }
+        let claimed = standing(self.store.layout())?.into_iter().collect();
+        Ok(self.claimed.get_or_init(|| claimed))
     }
 
     fn brief_change(&self, cell: CellIndex, key: ActionKey) -> Result<String, StoreError> {

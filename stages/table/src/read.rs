@@ -1,3 +1,4 @@
+use std::error::Error;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,7 +14,7 @@ use provenir_api::Digest;
 
 use crate::normal::CONTENT;
 use crate::write::CREATED_BY;
-use crate::{Table, TableError, footer, pages};
+use crate::{Table, TableError, footer};
 
 /// The longest file that is read into memory, in bytes.
 pub const FILE_LIMIT: u64 = 4 << 30;
@@ -100,22 +101,22 @@ fn read_bytes(path: &Utf8Path) -> Result<Vec<u8>, TableError> {
 }
 
 fn decode(bytes: &Bytes, ours: bool) -> Result<(RecordBatch, Option<Digest>), String> {
-    let builder =
-        ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).map_err(|error| error.to_string())?;
+    let malformed =
+        |what: &'static str| move |error: &dyn Error| format!("its {what} are malformed ({error})");
+    let (footer, pages) = (malformed("metadata"), malformed("pages"));
+    let builder = ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).map_err(|error| footer(&error))?;
     let rows = claimed_rows(builder.metadata())?;
     // Another program may have kept our metadata beside values of its own.
     let content = ours
         .then(|| recorded_content(builder.metadata().file_metadata()))
         .transpose()?;
-    pages::check(bytes, builder.metadata())?;
+    crate::pages::check(bytes, builder.metadata())?;
     let schema = builder.schema().clone();
     let reader = builder
         .with_batch_size(rows.clamp(1, BATCH_ROWS))
         .build()
-        .map_err(|error| error.to_string())?;
-    let batches: Vec<RecordBatch> = reader
-        .collect::<Result<_, _>>()
-        .map_err(|error| error.to_string())?;
+        .map_err(|error| footer(&error))?;
+    let batches: Vec<RecordBatch> = reader.collect::<Result<_, _>>().map_err(|error| pages(&error))?;
     let batch = match <[RecordBatch; 1]>::try_from(batches) {
         Ok([batch]) => batch,
         Err(batches) => concat_batches(&schema, &batches).map_err(|error| error.to_string())?,
