@@ -86,8 +86,8 @@ pub struct Published {
 
 impl Store {
     /// Makes the file at `path` (absolute) a copy of an artifact. Reads neither where both are as they were left. A
-    /// file there that Provenir did not make, or that was changed since, is never overwritten: it is kept beside the
-    /// copy.
+    /// file there that this store does not have is never overwritten, unless it is a figure as Provenir drew it: it is kept
+    /// beside the copy.
     pub fn publish(
         &self,
         path: &Utf8Path,
@@ -133,7 +133,7 @@ impl Store {
                     });
                 }
                 let left_so = memo.as_ref().is_some_and(|memo| memo.object == found);
-                if left_so || self.is_ours(path, &found).map_err(failed)? {
+                if left_so || self.is_spare(path, &found).map_err(failed)? {
                     (Copied::Updated, false)
                 } else if same_object {
                     (Copied::RestoredAltered, true)
@@ -156,14 +156,11 @@ impl Store {
         })
     }
 
-    /// Whether a file is a copy of an artifact as Provenir made it, although nothing is remembered of it: its bytes are
-    /// an object's, or it shows itself to be.
-    fn is_ours(&self, path: &Utf8Path, found: &Digest) -> io::Result<bool> {
-        if self.layout().object(found).exists() {
-            return Ok(true);
-        }
-        let folder = path.parent().unwrap_or(path);
-        own::is_unaltered(path, &hidden(folder))
+    /// Whether nothing is lost with a file of which nothing is remembered: its bytes are an object's, or it is a figure as it
+    /// was drawn, which says itself what to draw it from. A table that this store does not have may be all that is left of
+    /// hours of work, whoever made it.
+    fn is_spare(&self, path: &Utf8Path, found: &Digest) -> io::Result<bool> {
+        Ok(self.layout().object(found).exists() || own::is_unaltered_figure(path)?)
     }
 
     /// What is known of the copy at a path.
