@@ -22,13 +22,14 @@ pub(crate) struct Widths {
     pub(crate) action: usize,
 }
 
-/// An episode's row.
+/// An episode's row: the whole of it, and how much was recorded.
 #[derive(Clone, Copy, Debug)]
 struct End {
     total_reward: f64,
     length: u32,
     terminated: bool,
     truncated: bool,
+    recorded: u32,
 }
 
 impl Recording {
@@ -56,7 +57,8 @@ impl Recording {
 
     /// Mean length of the episodes so far; 0 where there are none.
     pub(crate) fn mean_length(&self) -> f64 {
-        self.step.len() as f64 / self.ends.len().max(1) as f64
+        let total: f64 = self.ends.iter().map(|end| f64::from(end.length)).sum();
+        total / self.ends.len().max(1) as f64
     }
 
     /// Mean return of the episodes so far; 0 where there are none.
@@ -65,7 +67,8 @@ impl Recording {
         total / self.ends.len().max(1) as f64
     }
 
-    /// Records as much of an episode as there is room for; one that is cut ends there, truncated.
+    /// Records as much of an episode as there is room for; one that is cut ends there, truncated, among the transitions. Its
+    /// row tells of the whole: without it, returns and lengths would be biased.
     pub(crate) fn push(&mut self, episode: &Episode) {
         let Some(recorded) = &episode.transitions else {
             unreachable!("an episode without transitions is not for recording");
@@ -74,14 +77,14 @@ impl Recording {
         if length == 0 {
             return;
         }
-        let cut = length < recorded.rewards.len();
         let rewards = &recorded.rewards[..length];
         let number = self.ends.len() as u32;
         self.ends.push(End {
-            total_reward: rewards.iter().sum(),
-            length: length as u32,
-            terminated: episode.terminated && !cut,
-            truncated: episode.truncated || cut,
+            total_reward: episode.total_reward,
+            length: episode.length,
+            terminated: episode.terminated,
+            truncated: episode.truncated,
+            recorded: length as u32,
         });
         self.episode.resize(self.episode.len() + length, number);
         self.step.extend(0..length as u32);
@@ -101,9 +104,10 @@ impl Recording {
         let (mut terminated, mut truncated) = (vec![false; self.step.len()], vec![false; self.step.len()]);
         let mut last = 0;
         for end in &self.ends {
-            last += end.length as usize;
-            terminated[last - 1] = end.terminated;
-            truncated[last - 1] = end.truncated;
+            last += end.recorded as usize;
+            let cut = end.recorded < end.length;
+            terminated[last - 1] = end.terminated && !cut;
+            truncated[last - 1] = end.truncated || cut;
         }
         let column = |value: fn(&End) -> bool| self.ends.iter().map(value).collect();
         let episodes = TableBuilder::new()
@@ -113,6 +117,8 @@ impl Recording {
             .unit("steps")
             .bool("terminated", column(|end| end.terminated))
             .bool("truncated", column(|end| end.truncated))
+            .u32("recorded", self.ends.iter().map(|end| end.recorded).collect())
+            .unit("steps")
             .metadata("environment", &about.environment)
             .metadata("expert", &about.expert)
             .build()?;
@@ -195,8 +201,12 @@ mod tests {
         assert_eq!(demos.episode, [0, 0, 1, 1, 2, 2, 2]);
         assert_eq!(demos.terminated, [false, true, false, false, false, false, false]);
         assert_eq!(demos.truncated, [false, false, false, true, false, false, true]);
-        assert_eq!(episodes.column_f64("return").unwrap(), [3.0, 3.0, 6.0]);
-        assert_eq!(episodes.column_bool("terminated").unwrap(), [true, false, false]);
+        // The row tells of the whole episode.
+        assert_eq!(episodes.column_f64("return").unwrap(), [3.0, 3.0, 15.0]);
+        assert_eq!(episodes.column_u32("length").unwrap(), [2, 2, 5]);
+        assert_eq!(episodes.column_u32("recorded").unwrap(), [2, 2, 3]);
+        assert_eq!(episodes.column_bool("terminated").unwrap(), [true, false, true]);
+        assert_eq!(episodes.column_bool("truncated").unwrap(), [false, true, false]);
     }
 
     #[test]

@@ -156,13 +156,21 @@ fn fewer_samples_are_the_beginning_of_more_but_for_the_cut() {
         let mut beginning = many.select(&(0..count).collect::<Vec<_>>());
         beginning.truncated[count - 1] |= !beginning.terminated[count - 1];
         assert_eq!(few, beginning);
-        let lengths = outputs
-            .get_table("episodes")
-            .unwrap()
-            .column_u32("length")
-            .unwrap()
-            .to_vec();
-        assert_eq!(lengths.iter().sum::<u32>() as usize, count);
+        let column = |name: &str| {
+            let episodes = outputs.get_table("episodes").unwrap();
+            episodes.column_u32(name).unwrap().to_vec()
+        };
+        let (recorded, lengths) = (column("recorded"), column("length"));
+        assert_eq!(recorded.iter().sum::<u32>() as usize, count);
+        // Rows tell of whole episodes: what was recorded of all but the last, and what the longer recording has of that.
+        let last = lengths.len() - 1;
+        assert_eq!(recorded[..last], lengths[..last]);
+        let whole = many
+            .episode
+            .iter()
+            .filter(|episode| **episode as usize == last)
+            .count();
+        assert_eq!(lengths[last] as usize, whole);
     }
     let other = demonstrations(
         &collect(

@@ -29,7 +29,7 @@ pub struct CollectParameters {
     /// refused where it says otherwise.
     #[serde(default)]
     pub time_feature: Option<bool>,
-    /// Number of transitions; the last episode is cut there and marked truncated.
+    /// Number of transitions; the last episode is cut there and marked truncated in `demos`.
     #[serde(default)]
     #[schemars(range(min = 1, max = 10_000_000))]
     pub samples: Option<u64>,
@@ -86,10 +86,10 @@ impl Kind for Collect {
     const NAME: &'static str = "collect";
     const SUMMARY: &'static str = "Rolls an expert out in the simulator and records what it does.";
     const REVISIONS: &'static [Revision] = &[
-        // 2: agents of A2C are called `a2c`.
+        // 2: agents of A2C are called `a2c`. 3: an episode's row tells of the whole, also where it was cut.
         Revision {
             part: "collect",
-            number: 2,
+            number: 3,
         },
         SIM,
         POLICY,
@@ -118,7 +118,8 @@ impl Kind for Collect {
             },
             OutputPort {
                 name: "episodes",
-                doc: "One row per episode: its return and length; a cut episode's are those of what was kept.",
+                doc: "One row per episode: its return and length, also of what `demos` has no room for any more; `recorded` says how much of it \
+                      is there.",
                 content: tables::episodes(),
                 volatile: false,
             },

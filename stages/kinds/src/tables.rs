@@ -29,6 +29,7 @@ pub fn episodes() -> Content {
         Column::new("length", ColumnType::UInt32).unit("steps"),
         Column::new("terminated", ColumnType::Bool),
         Column::new("truncated", ColumnType::Bool),
+        Column::new("recorded", ColumnType::UInt32).unit("steps"),
     ]))
 }
 
