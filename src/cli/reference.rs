@@ -8,7 +8,7 @@ use provenir_api::{Digest, schema};
 use super::arguments::ReferenceArguments;
 use super::digest::{self, Beginning, Named};
 use super::error::CommandError;
-use super::selector::{Selector, is_file, is_path};
+use super::selector::{Selector, is_file, is_path, no_file};
 use super::standing::absent;
 use super::{Edition, session};
 use crate::exec::{Standing, Survey};
@@ -34,7 +34,7 @@ pub(super) fn find(edition: &Edition, arguments: &ReferenceArguments) -> Result<
     let text = arguments.reference.as_str();
     if is_path(text) || is_file(text) {
         if !is_file(text) {
-            return Err(CommandError::request(format!("there is no file `{text}`")));
+            return Err(no_file(text));
         }
         return Ok(Found {
             path: text.into(),

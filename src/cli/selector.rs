@@ -146,6 +146,17 @@ pub(super) fn is_path(text: &str) -> bool {
     text.split('[').next().is_some_and(|name| name.contains('/'))
 }
 
+/// Says that a path, as it was given, leads to no file.
+pub(super) fn no_file(path: &str) -> CommandError {
+    match fs_err::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => {
+            CommandError::request(format!("`{path}` is a folder")).help("name a file in it")
+        }
+        Ok(_) => CommandError::request(format!("`{path}` is no regular file")),
+        Err(_) => CommandError::request(format!("there is no file `{path}`")),
+    }
+}
+
 /// Whether a text is the path of a file that is there.
 pub(super) fn is_file(text: &str) -> bool {
     fs_err::metadata(text).is_ok_and(|metadata| metadata.is_file())

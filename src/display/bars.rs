@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::pace::Pace;
 use super::repeats::Repeats;
-use super::sentence::{ending, progress, sentence};
-use crate::clock;
+use super::sentence::{ending, sentence};
 use crate::exec::Event;
 use crate::plan::{CellIndex, Plan};
 
@@ -24,8 +24,7 @@ pub(super) struct Bars<'a> {
 /// What is seen of a running cell.
 struct Line {
     bar: ProgressBar,
-    /// When it first told how far it was, and how far: what an earlier attempt left took none of this one's time.
-    first: Option<(Instant, u64)>,
+    pace: Pace,
 }
 
 impl<'a> Bars<'a> {
@@ -72,23 +71,20 @@ impl<'a> Bars<'a> {
                     .with_prefix(format!("{cell}{company}"));
                 let bar = self.screen.insert_before(&self.run, bar);
                 bar.enable_steady_tick(Duration::from_millis(250));
-                self.cells.insert(cell.index, Line { bar, first: None });
+                self.cells.insert(
+                    cell.index,
+                    Line {
+                        bar,
+                        pace: Pace::default(),
+                    },
+                );
             }
             Event::CellProgress {
                 cell,
                 progress: report,
             } => {
                 if let Some(line) = self.cells.get_mut(&cell.index) {
-                    let (since, before) = *line.first.get_or_insert((clock::instant(), report.done));
-                    let left = match report.total {
-                        Some(total) if report.done > before && report.done < total => {
-                            let rest = since.elapsed().as_secs_f64() * (total - report.done) as f64
-                                / (report.done - before) as f64;
-                            format!(", {} left", super::sentence::duration(rest))
-                        }
-                        _ => String::new(),
-                    };
-                    line.bar.set_message(format!("{}{left}", progress(report)));
+                    line.bar.set_message(line.pace.tell(report));
                 }
             }
             Event::RunFinished { summary, published } => {

@@ -2,8 +2,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use super::pace::Pace;
 use super::repeats::Repeats;
-use super::sentence::{ending, grouped, progress, sentence, urgent};
+use super::sentence::{ending, grouped, sentence, urgent};
 use crate::clock;
 use crate::exec::{CellRef, Event};
 use crate::plan::{CellIndex, Plan};
@@ -20,6 +21,8 @@ pub(super) struct Lines<'a> {
     repeats: Repeats,
     quiet: bool,
     told: BTreeMap<CellIndex, Instant>,
+    /// How fast running cells get on.
+    paces: BTreeMap<CellIndex, Pace>,
     done: usize,
     /// By worker, the cells that it has begun and that are not over, in that order. A worker begins the next while the
     /// last is still being committed; a person is told of one after the other.
@@ -42,6 +45,7 @@ impl<'a> Lines<'a> {
             repeats: Repeats::default(),
             quiet,
             told: BTreeMap::new(),
+            paces: BTreeMap::new(),
             done: 0,
             begun: BTreeMap::new(),
             held: BTreeMap::new(),
@@ -112,6 +116,8 @@ impl<'a> Lines<'a> {
             }
             Event::CellStarted { cell, worker, .. } => {
                 self.told.insert(cell.index, clock::instant());
+                // Executed again, after its worker ended.
+                self.paces.remove(&cell.index);
                 let begun = self.begun.entry(*worker).or_default();
                 begun.push_back(cell.index);
                 if begun.len() == 1 {
@@ -136,13 +142,14 @@ impl<'a> Lines<'a> {
                 cell,
                 progress: report,
             } => {
+                let told = self.paces.entry(cell.index).or_default().tell(report);
                 let due = self
                     .told
                     .get(&cell.index)
                     .is_none_or(|told| told.elapsed() >= INTERVAL);
                 if due && !self.held.contains_key(&cell.index) {
                     self.told.insert(cell.index, clock::instant());
-                    say(&format!("{cell}: {}", progress(report)));
+                    say(&format!("{cell}: {told}"));
                 }
             }
             _ => {
@@ -159,6 +166,7 @@ impl<'a> Lines<'a> {
     /// A cell is over: the one that its worker has begun meanwhile can be told.
     fn over(&mut self, cell: CellIndex) {
         self.told.remove(&cell);
+        self.paces.remove(&cell);
         self.open.remove(&cell);
         let has_it = |begun: &VecDeque<CellIndex>| begun.iter().position(|begun| *begun == cell);
         let mut next = None;

@@ -4,11 +4,13 @@
 //!
 //! * `sentence`: what an event says, in words.
 //! * `repeats`: what need not be said again.
+//! * `pace`: how far a cell is, and how long the rest takes.
 //! * `bars`, `lines`, `json`: where and how it is said.
 
 mod bars;
 mod json;
 mod lines;
+mod pace;
 mod repeats;
 mod sentence;
 

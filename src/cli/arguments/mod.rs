@@ -162,8 +162,8 @@ pub(super) struct PlanArguments {
 
 #[derive(Debug, Args)]
 pub(super) struct ReferenceArguments {
-    /// An output of a cell, such as 'reward[epsilon=0.1].summary'; the beginning of an object's digest or of an action key,
-    /// which need no manifest; or a file.
+    /// An output of a cell, such as 'policy[epsilon=0.1]' or 'reward[epsilon=0.1].summary'; the beginning of an object's digest
+    /// or of an action key, which need no manifest; or a file.
     #[arg(value_name = "REF", value_parser = NonEmptyStringValueParser::new())]
     pub(super) reference: String,
     #[command(flatten)]
@@ -215,11 +215,11 @@ pub(super) struct RenderArguments {
     /// The words above the picture, "" for none [default: task and method].
     #[arg(long, value_name = "TEXT")]
     pub(super) title: Option<String>,
-    #[command(flatten)]
-    pub(super) agent: AgentArguments,
     /// Say nothing but what went wrong.
     #[arg(long, short)]
     pub(super) quiet: bool,
+    #[command(flatten)]
+    pub(super) agent: AgentArguments,
 }
 
 #[derive(Debug, Args)]

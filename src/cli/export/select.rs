@@ -6,7 +6,7 @@ use provenir_api::Digest;
 use crate::cli::arguments::{ExportArguments, ManifestArguments};
 use crate::cli::digest::{self, Beginning, Name};
 use crate::cli::error::CommandError;
-use crate::cli::selector::{self, Selector};
+use crate::cli::selector::{self, Selector, no_file};
 use crate::cli::standing::absent;
 use crate::cli::{Edition, environment, runs, session, terminal};
 use crate::exec::{Standing, Survey};
@@ -51,7 +51,7 @@ pub(super) fn select(edition: &Edition, arguments: &ExportArguments) -> Result<S
         (_, Some(path)) if is_file && path.extension() == Some("toml") => Meant::Last(path),
         (_, Some(path)) if is_file => Meant::File(path),
         (Some(text), _) if selector::is_path(text) => {
-            return Err(CommandError::request(format!("there is no file `{text}`")));
+            return Err(no_file(text));
         }
         (Some(text), _) => match (runs::find(&layout, text)?, Beginning::parse(text)) {
             (Some(run), _) => Meant::Run(run),

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::arguments::{LineageArguments, LineageFormat};
 use super::digest::{self, Beginning, Name};
 use super::error::{CommandError, Exit};
-use super::selector::{self, Selector};
+use super::selector::{self, Selector, no_file};
 use super::standing::absent;
 use super::{Edition, environment, session, terminal};
 use crate::exec::{Standing, Survey};
@@ -90,7 +90,7 @@ fn find(
     let is_file = fs_err::metadata(text).is_ok_and(|metadata| metadata.is_file());
     if selector::is_path(text) || is_file {
         if !is_file {
-            return Err(CommandError::request(format!("there is no file `{text}`")));
+            return Err(no_file(text));
         }
         return trace_file(edition, arguments, store, graph);
     }

@@ -80,7 +80,7 @@ pub(super) fn state(summary: Option<&Summary>, is_running: bool) -> &'static str
         Some(summary) if summary.is_incomplete() => "failed in part",
         Some(_) => "done",
         None if is_running => "running",
-        None => "killed before it ended",
+        None => "ended without a last word: killed, or unable to write",
     }
 }
 
