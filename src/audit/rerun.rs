@@ -196,7 +196,7 @@ fn judge(
         platform(again.result(&after.key())?),
     );
     let is_elsewhere = platforms.0 != platforms.1;
-    Ok(match plan.stage_of(cell).kind.determinism() {
+    Ok(match plan.cells[cell].parameters.determinism {
         Determinism::Platform if is_elsewhere => Verdict::OtherPlatform {
             port,
             place,
