@@ -18,6 +18,7 @@ test: build ## set up, build, and run every test
 	@cargo test --release --workspace --quiet
 	@scripts/check_parquet.sh
 	@scripts/check_exports.sh
+	@scripts/check_examples.sh
 
 lint: setup ## formatting, lints, documentation, licences
 	@scripts/setup.sh lint

@@ -219,7 +219,7 @@ fn judge(
         platform(again.result(&after.key())?),
     );
     let is_elsewhere = platforms.0 != platforms.1;
-    if plan.stage_of(cell).kind.determinism() == Determinism::Exact || !is_elsewhere {
+    if plan.cells[cell].parameters.determinism == Determinism::Exact || !is_elsewhere {
         return Ok(Verdict::Differs { port, place });
     }
     let platform = platforms.0;

@@ -73,7 +73,8 @@ fn find_cell(edition: &Edition, arguments: &ReferenceArguments) -> Result<Found,
     }
     let cell = selector.cell(&plan)?;
     let name = plan.name(cell);
-    let ports = plan.stage_of(cell).kind.outputs();
+    let stage = plan.stage_of(cell);
+    let ports = &stage.outputs;
     let port = match rest.strip_prefix('.') {
         Some(port) => {
             let known = || ports.iter().map(|port| port.name);
@@ -84,6 +85,11 @@ fn find_cell(edition: &Edition, arguments: &ReferenceArguments) -> Result<Found,
                 };
                 CommandError::request(format!("`{name}` has no output `{port}`")).help(help)
             })?
+        }
+        None if rest.is_empty() && stage.kind.declares_ports() && ports.len() > 1 => {
+            let known = ports.iter().map(|port| port.name);
+            let error = CommandError::request(format!("`{name}` has several outputs"));
+            return Err(error.help(format!("write `{name}.OUTPUT`; it has {}", schema::list(known))));
         }
         None if rest.is_empty() => ports.first().map(|port| port.name).unwrap_or_default(),
         None => {
@@ -111,7 +117,7 @@ fn misplaced(
     text: &str,
 ) -> Result<CommandError, CommandError> {
     let first = selector.cells(plan)?.into_iter().next().unwrap_or_default();
-    let ports = plan.stage_of(first).kind.outputs();
+    let ports = &plan.stage_of(first).outputs;
     let known = || ports.iter().map(|port| port.name);
     let meant = known().find(|known| *known == output);
     let stage = &plan.stage_of(first).name;

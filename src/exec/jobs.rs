@@ -383,19 +383,14 @@ impl Scheduler<'_, '_> {
         let Some((cell, job)) = self.release(id, place) else {
             return;
         };
-        let kind = &self.plan.stage_of(cell).kind;
-        let ports = self
-            .ports
-            .entry(kind.name())
-            .or_insert_with(|| kind.outputs().into());
-        let volatile = self.plan.stage_of(cell).volatile;
+        let stage = self.plan.stage_of(cell);
         let end = job.end();
         let finished = Finished {
             cell,
             action: job.action,
-            ports: Arc::clone(ports),
+            ports: Arc::clone(&stage.outputs),
             outputs: done.outputs,
-            volatile,
+            volatile: stage.volatile,
             scratch: job.scratch,
             platform,
         };

@@ -13,7 +13,6 @@ use std::time::Instant;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::Resources;
-use provenir_api::port::OutputPort;
 use provenir_api::protocol::Blame;
 
 use super::budget::Budget;
@@ -126,7 +125,6 @@ pub(super) struct Scheduler<'a, 's> {
     /// Whether workers compute on an accelerator, once one has said so.
     pub(super) accelerated: Option<bool>,
     pub(super) next_worker: WorkerId,
-    pub(super) ports: BTreeMap<&'static str, Arc<[OutputPort]>>,
     pub(super) sender: Sender<Signal>,
     pub(super) committer: Sender<Finished>,
     pub(super) summary: Summary,
@@ -193,7 +191,6 @@ impl<'a, 's> Scheduler<'a, 's> {
             alone: BTreeSet::new(),
             accelerated: None,
             next_worker: 0,
-            ports: BTreeMap::new(),
             sender,
             committer,
             summary: Summary::default(),

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
 use provenir_api::protocol::{FromWorker, Hello, PROTOCOL, ToWorker};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::listen::listen;
-use super::state::Signal;
+use super::state;
 use crate::clock;
 
 /// How many of the last lines of standard error are kept for the message about a crash.
@@ -114,7 +115,7 @@ impl Worker {
     pub(super) fn start(
         id: WorkerId,
         program: &WorkerProgram,
-        signals: &Sender<Signal>,
+        signals: &Sender<state::Signal>,
     ) -> Result<Self, WorkerError> {
         let mut child = Command::new(&program.path)
             .stdin(Stdio::piped())
@@ -132,10 +133,10 @@ impl Worker {
             let signals = signals.clone();
             thread::spawn(move || {
                 listen(stdout.into(), stderr.into(), |message| {
-                    signals.send(Signal::Worker(id, message)).is_ok()
+                    signals.send(state::Signal::Worker(id, message)).is_ok()
                 });
                 // Nobody listens to a run that is over.
-                signals.send(Signal::Worker(id, FromThread::Closed)).ok();
+                signals.send(state::Signal::Worker(id, FromThread::Closed)).ok();
             });
         }
         Ok(Self {
@@ -199,12 +200,17 @@ impl Worker {
 
     /// Kills the worker and every process that it started.
     pub(super) fn kill(&mut self) {
-        if let Ok(pid) = i32::try_from(self.pid())
-            && let Some(pid) = rustix::process::Pid::from_raw(pid)
-        {
-            // It may have ended already.
-            rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).ok();
+        let pid = Pid::from_child(&self.child);
+        // It may have ended already. Stopped, it neither starts others nor tells how those that it started end.
+        if kill_process(pid, Signal::STOP).is_ok() {
+            provenir_processes::end_below(pid);
         }
+        self.kill_group();
+    }
+
+    /// Kills the worker, if it is there, and what it started and what did not leave its group.
+    fn kill_group(&self) {
+        kill_process_group(Pid::from_child(&self.child), Signal::KILL).ok();
     }
 
     /// How the worker, whose output is closed, ended.
@@ -214,6 +220,8 @@ impl Worker {
             self.child.wait().ok();
             return Ending::forced("closed its output and had to be killed");
         }
+        // What it started and can end no more.
+        self.kill_group();
         self.child
             .wait()
             .map_or_else(|_| Ending::forced("ended"), Ending::of)
@@ -244,16 +252,16 @@ pub fn greeting(program: &WorkerProgram) -> Result<Hello, WorkerError> {
     loop {
         let left = deadline.saturating_duration_since(clock::instant());
         let reason = match signals.recv_timeout(left) {
-            Ok(Signal::Worker(_, FromThread::Message(FromWorker::Hello(hello)))) => {
+            Ok(state::Signal::Worker(_, FromThread::Message(FromWorker::Hello(hello)))) => {
                 worker.greet(hello.clone(), program)?;
                 worker.dismiss();
                 return Ok(hello);
             }
-            Ok(Signal::Worker(_, FromThread::Stderr(line))) => {
+            Ok(state::Signal::Worker(_, FromThread::Stderr(line))) => {
                 worker.note(&line);
                 continue;
             }
-            Ok(Signal::Worker(_, FromThread::Closed)) => worker.ending().phrase,
+            Ok(state::Signal::Worker(_, FromThread::Closed)) => worker.ending().phrase,
             Ok(_) => "said something that is not a greeting".to_owned(),
             Err(_) => Ending::overdue().phrase,
         };

@@ -264,10 +264,15 @@ fn inputs(kind: &dyn AnyKind) -> Value {
             )
         })
         .collect();
+    let further = if kind.declares_ports() {
+        json!({ "$ref": "#/$defs/inputs" })
+    } else {
+        json!(false)
+    };
     json!({
         "description": "What is wired to its ports.",
         "type": "object",
-        "additionalProperties": false,
+        "additionalProperties": further,
         "properties": ports,
     })
 }
@@ -283,10 +288,15 @@ fn publish(kind: &dyn AnyKind) -> Value {
             )
         })
         .collect();
+    let further = if kind.declares_ports() {
+        json!({ "$ref": "#/$defs/path" })
+    } else {
+        json!(false)
+    };
     json!({
         "description": "Named copies of its outputs.",
         "type": "object",
-        "additionalProperties": false,
+        "additionalProperties": further,
         "properties": ports,
     })
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use provenir_api::{Label, Resolved};
+use serde_json::Value;
 
 use super::node::Node;
 use super::source::Span;
@@ -121,6 +122,18 @@ impl StageDecl {
             lacks_inputs: true,
             lacks_params: true,
         }
+    }
+
+    /// The parameters as they are written, with what a profile and the command line lay over them at every point.
+    pub(crate) fn params_everywhere(&self) -> Value {
+        let mut node = self.params.as_ref().map(|params| params.node.clone());
+        for entry in self.overrides.iter().filter(|entry| entry.laid) {
+            match &mut node {
+                Some(node) => node.merge(entry.params.node.clone()),
+                None => node = Some(entry.params.node.clone()),
+            }
+        }
+        node.map_or(Value::Null, |node| node.to_value())
     }
 }
 

@@ -165,7 +165,7 @@ impl Expansion<'_, '_> {
     ) -> Option<Arc<Resolved>> {
         let axes = self.axes;
         let at = |axis: usize| (point[axis], &axes.values(axis)[point[axis]]);
-        self.parameters[stage].resolve(&*kind.kind, wired, &mut self.files, &at, axes, &mut self.report)
+        self.parameters[stage].resolve(kind, wired, &mut self.files, &at, axes, &mut self.report)
     }
 
     fn stage(&mut self, stage: usize, kind: &KindInfo) {
@@ -232,6 +232,7 @@ impl Expansion<'_, '_> {
             name: node.name.to_string(),
             place: Some(self.report.sources.line(node.decl.key)),
             kind: Arc::clone(&kind.kind),
+            outputs: Arc::clone(&kind.outputs),
             axes: own.iter().map(|axis| Arc::clone(self.axes.name(axis))).collect(),
             inputs: self.stage_inputs(stage, kind, &links),
             attempts: node.decl.attempts,

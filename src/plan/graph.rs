@@ -5,18 +5,65 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use provenir_api::AnyKind;
-use provenir_api::port::{InputPort, OutputPort};
+use provenir_api::port::{InputPort, OutputPort, Ports};
 use provenir_api::schema::nearest;
+use provenir_api::{AnyKind, Problem};
+use serde_json::Value;
 
 use crate::manifest::{InputItem, Manifest, Report, Span, Spanned, StageDecl, clip, is_name};
 use crate::registry::Registry;
 
-/// A kind with its ports at hand.
+/// A kind with its ports at hand; where its stages declare them, with those of one stage.
 pub(super) struct KindInfo {
     pub(super) kind: Arc<dyn AnyKind>,
     pub(super) inputs: Vec<InputPort>,
-    pub(super) outputs: Vec<OutputPort>,
+    pub(super) outputs: Arc<[OutputPort]>,
+}
+
+impl KindInfo {
+    fn new(kind: &Arc<dyn AnyKind>, ports: Ports) -> Self {
+        Self {
+            kind: Arc::clone(kind),
+            inputs: ports.inputs,
+            outputs: ports.outputs.into(),
+        }
+    }
+
+    /// With the ports that a stage declares.
+    fn of_stage(kind: &Arc<dyn AnyKind>, decl: &StageDecl) -> Self {
+        let wired: Vec<&str> = decl
+            .inputs
+            .iter()
+            .map(|input| input.port.value.as_str())
+            .collect();
+        Self::new(kind, kind.ports(&decl.params_everywhere(), &wired))
+    }
+
+    /// What is wrong where the parameters of a cell, which passed every check, declare other ports than those of its stage do
+    /// as they are written.
+    pub(super) fn other_ports(&self, full: &Value) -> Option<Problem> {
+        if !self.kind.declares_ports() {
+            return None;
+        }
+        let wired: Vec<&str> = self.inputs.iter().map(|port| port.name).collect();
+        let ports = self.kind.ports(full, &wired);
+        if ports.inputs == self.inputs && *ports.outputs == *self.outputs {
+            return None;
+        }
+        let pointer = if *ports.outputs == *self.outputs {
+            "/inputs"
+        } else {
+            "/outputs"
+        };
+        let message = "all cells of a stage have the same inputs and outputs, and here an axis or an override changes them";
+        Some(Problem::new(pointer, message).help("make a stage of its own of what gives something else"))
+    }
+
+    /// The output that is meant where the stage alone is named, by position; nothing where there are several to choose from.
+    pub(super) fn only_output(&self) -> Option<usize> {
+        let several = self.kind.declares_ports() && self.outputs.len() > 1;
+        (!several && !self.outputs.is_empty()).then_some(0)
+    }
 }
 
 /// A stage whose names were looked up.
@@ -61,19 +108,25 @@ impl<'m> Graph<'m> {
         let kinds: BTreeMap<&str, Rc<KindInfo>> = registry
             .kinds()
             .map(|kind| {
-                let info = KindInfo {
-                    kind: Arc::clone(kind),
+                let ports = Ports {
                     inputs: kind.inputs(),
                     outputs: kind.outputs(),
                 };
-                (kind.name(), Rc::new(info))
+                (kind.name(), Rc::new(KindInfo::new(kind, ports)))
             })
             .collect();
         let mut nodes: Vec<Node<'m>> = Vec::with_capacity(manifest.stages.len());
         for (name, decl) in &manifest.stages {
             let kind = decl.kind.as_ref().and_then(|kind| {
+                let of_stage = |info: &Rc<KindInfo>| {
+                    if info.kind.declares_ports() {
+                        Rc::new(KindInfo::of_stage(&info.kind, decl))
+                    } else {
+                        Rc::clone(info)
+                    }
+                };
                 if let Some(found) = kinds.get(kind.value.as_str()) {
-                    return Some(Rc::clone(found));
+                    return Some(of_stage(found));
                 }
                 let names = kinds.keys().copied();
                 let help = report.suggest(&kind.value, names.clone());
@@ -85,8 +138,8 @@ impl<'m> Graph<'m> {
                     .clone_from(&help);
                 let takes = |kind: &KindInfo, name: &str| kind.inputs.iter().any(|port| port.name == name);
                 let fits = |kind: &KindInfo| decl.inputs.iter().all(|input| takes(kind, &input.port.value));
-                let meant = meant.and_then(|name| kinds.get(name))?;
-                fits(meant).then(|| Rc::clone(meant))
+                let meant = of_stage(kinds.get(meant?)?);
+                fits(&meant).then_some(meant)
             });
             nodes.push(Node {
                 name,

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
+use provenir_api::port::OutputPort;
 use provenir_api::{AnyKind, Label, Resolved, Source};
 use serde_json::Value;
 
@@ -42,6 +43,8 @@ pub struct Stage {
     pub place: Option<String>,
     /// What it does.
     pub kind: Arc<dyn AnyKind>,
+    /// What its cells give.
+    pub outputs: Arc<[OutputPort]>,
     /// Axes that it varies over, in the manifest's order.
     pub axes: Vec<Arc<str>>,
     /// What is wired to its ports, in the kind's order of ports.

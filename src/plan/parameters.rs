@@ -9,6 +9,7 @@ use provenir_api::{AnyKind, Label, Problem, Resolved, schema};
 use serde_json::Value;
 
 use super::axes::{Axes, AxisSet, Points};
+use super::graph::KindInfo;
 use super::model::point;
 use super::sources::SourceFiles;
 use super::template::{Piece, Scope, Template, marked, parse};
@@ -62,13 +63,14 @@ impl<'m> StageParameters<'m> {
     /// is uncertain.
     pub(super) fn resolve<'a>(
         &mut self,
-        kind: &dyn AnyKind,
+        info: &KindInfo,
         wired: Option<&[(&str, TableSchema)]>,
         files: &mut SourceFiles,
         at: &impl Fn(usize) -> (usize, &'a AxisValue),
         axes: &Axes<'_>,
         report: &mut Report,
     ) -> Option<Arc<Resolved>> {
+        let kind = &*info.kind;
         let matching: Vec<bool> = self
             .overrides
             .iter()
@@ -100,6 +102,7 @@ impl<'m> StageParameters<'m> {
         let problems = match kind.resolve(&value) {
             Ok(mut resolved) => {
                 let mut problems = wired.map_or(Vec::new(), |wired| kind.check(&resolved.full, wired));
+                problems.extend(info.other_ports(&resolved.full));
                 problems.extend(resolved.sources.iter().filter_map(|source| files.problem(source)));
                 if problems.is_empty() {
                     self.decl.resources.apply(&mut resolved);

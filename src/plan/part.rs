@@ -80,6 +80,7 @@ impl Plan {
             name: stage.name.clone(),
             place: stage.place.clone(),
             kind: Arc::clone(&stage.kind),
+            outputs: Arc::clone(&stage.outputs),
             axes: stage.axes.clone(),
             inputs: stage.inputs.clone(),
             volatile: stage.volatile,

@@ -11,7 +11,7 @@ use crate::manifest::{AxisValue, Report};
 const SOURCE: &str = "source";
 
 /// The schema of each producer's tables at each port that takes tables: by port in the kind's order, one for each
-/// member of a union. `gathered` gives the axes gathered over each wire. An axis that a column is in the way of is
+/// member of a union. A file at a port that takes anything has no columns. `gathered` gives the axes gathered over each wire. An axis that a column is in the way of is
 /// reported.
 pub(super) fn arriving(
     graph: &Graph<'_>,
@@ -29,10 +29,14 @@ pub(super) fn arriving(
         let Some(produced) = producer.kind.as_ref().map(|kind| &kind.outputs[wire.output]) else {
             continue;
         };
-        let (Content::Table(_), Content::Table(columns)) = (&port.content, &produced.content) else {
-            continue;
+        let mut columns = match (&port.content, &produced.content) {
+            (Content::Table(_) | Content::Any, Content::Table(columns)) => columns.clone(),
+            (Content::Any, _) => {
+                arriving.push((port.name, TableSchema::default()));
+                continue;
+            }
+            _ => continue,
         };
-        let mut columns = columns.clone();
         if port.arity == Arity::Many {
             if columns.column(SOURCE).is_none() {
                 let source = Label::Text(wire.source.to_string());

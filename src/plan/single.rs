@@ -47,6 +47,7 @@ impl Single {
             stages: vec![Stage {
                 name: self.name.to_owned(),
                 place: None,
+                outputs: self.kind.outputs().into(),
                 kind: self.kind,
                 axes: Vec::new(),
                 inputs: Vec::new(),

@@ -27,7 +27,7 @@ impl Graph<'_> {
                 continue;
             }
             if let (Some(kind), Some(port)) = (&kind, port) {
-                check_arity(input, &kind.inputs[port], report);
+                check_arity(input, kind, &kind.inputs[port], report);
             }
             let mut members = Vec::new();
             for item in &input.items {
@@ -96,7 +96,10 @@ impl Graph<'_> {
             .enumerate()
             .filter(|(index, _)| *index != stage)
             .filter(|(_, other)| {
-                let output = other.kind.as_ref().and_then(|kind| kind.outputs.first());
+                let output = other
+                    .kind
+                    .as_ref()
+                    .and_then(|kind| kind.outputs.get(kind.only_output()?));
                 output.is_some_and(|output| output.content.mismatches(&port.content).is_empty())
             })
             .map(|(_, other)| &**other.name)
@@ -162,7 +165,11 @@ impl Graph<'_> {
 
 fn find_port(kind: &KindInfo, name: &Spanned<String>, report: &mut Report) -> Option<usize> {
     let found = kind.inputs.iter().position(|port| port.name == name.value);
-    if found.is_none() {
+    if found.is_none() && kind.kind.declares_ports() {
+        report
+            .error(name.span, format!("`{}` cannot name an input", clip(&name.value)))
+            .help("write letters, digits, `_` and `-`, a letter or `_` first, at most 64 in all");
+    } else if found.is_none() {
         let ports = kind.inputs.iter().map(|port| port.name);
         let help = match (belongs(&name.value), report.suggest(&name.value, ports)) {
             (Some(place), _) if IN_AN_INPUT[2..].contains(&name.value.as_str()) => place.to_owned(),
@@ -184,14 +191,30 @@ fn find_output(kind: &KindInfo, item: &InputItem, report: &mut Report) -> Option
     let (name, span) = match &item.port {
         Some(port) => (port.value.as_str(), port.span),
         None if kind.outputs.is_empty() => {
-            let message = format!(
-                "stage `{}` gives nothing: its kind has no outputs",
-                item.stage.value
-            );
+            let whose = if kind.kind.declares_ports() {
+                "it declares"
+            } else {
+                "its kind has"
+            };
+            let message = format!("stage `{}` gives nothing: {whose} no outputs", item.stage.value);
             report.error(item.stage.span, message);
             return None;
         }
-        None => return Some(0),
+        None => {
+            let only = kind.only_output();
+            if only.is_none() {
+                let stage = &item.stage.value;
+                let all = outputs().map(|output| format!("{stage}.{output}"));
+                let all: Vec<String> = all.collect();
+                report
+                    .error(item.stage.span, format!("stage `{stage}` has several outputs"))
+                    .help(format!(
+                        "write which: {}",
+                        shortened(all.iter().map(String::as_str))
+                    ));
+            }
+            return only;
+        }
     };
     let found = outputs().position(|output| output == name);
     if found.is_none() {
@@ -207,17 +230,25 @@ fn find_output(kind: &KindInfo, item: &InputItem, report: &mut Report) -> Option
     found
 }
 
-fn check_arity(input: &InputDecl, port: &InputPort, report: &mut Report) {
+fn check_arity(input: &InputDecl, kind: &KindInfo, port: &InputPort, report: &mut Report) {
     if port.arity == Arity::Many {
         return;
     }
     if input.list {
+        let help = if kind.kind.declares_ports() {
+            format!(
+                "`params.inputs.{} = {{ many = true }}` makes it one that takes many",
+                port.name
+            )
+        } else {
+            "name one stage; an axis makes one cell for each of several settings".to_owned()
+        };
         report
             .error(
                 input.span,
                 format!("input `{}` takes one artifact, not a list", port.name),
             )
-            .help("name one stage; an axis makes one cell for each of several settings");
+            .help(help);
     }
     for name in input.items.iter().filter_map(|item| item.name.as_ref()) {
         let message = format!(

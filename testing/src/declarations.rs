@@ -1,5 +1,6 @@
 use provenir_api::port::{Arity, Column, ColumnType, Content, InputPort, OutputPort, TableSchema};
 use provenir_api::{AnyKind, Determinism, Group, Kind, Parameters, Revision, SourceFile, erase};
+use provenir_kinds::command::Command;
 use provenir_kinds::render::Render;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ pub fn kinds() -> Vec<Box<dyn AnyKind>> {
         erase::<Flaky>(),
         erase::<Team>(),
         erase::<Render>(),
+        erase::<Command>(),
     ]
 }
 

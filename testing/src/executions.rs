@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use provenir_api::protocol::Progress;
+use provenir_command::CommandExecution;
 use provenir_execution::{AnyExecution, Cell, Context, Execution, Failure, Inputs, Outputs, erase};
 use provenir_kinds::render::{Render, RenderParameters};
 use provenir_table::TableBuilder;
@@ -23,6 +24,7 @@ pub fn executions() -> Vec<Box<dyn AnyExecution>> {
         erase(RunFlaky),
         erase(RunTeam),
         erase(RunRender),
+        erase(CommandExecution),
     ]
 }
 

@@ -6,6 +6,7 @@
 //! * `fail`, `crash`: a cell that says why it cannot be executed; a worker that dies without a word.
 //! * `chatter`: log lines, warnings, and text on standard output, where the protocol lives.
 //! * `clock`: an output that is never the same twice.
+//! * `render`, which only writes down what it was asked for, and `command` as it ships.
 
 mod declarations;
 mod executions;

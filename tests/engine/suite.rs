@@ -19,6 +19,7 @@
 //! * `policies`: policies of any file, shown and exported.
 //! * `exporting`: where results come from, in the formats of the standards; `exported` holds them against the store.
 //! * `render`: animations by one command.
+//! * `programs`: any program as a stage.
 
 #![expect(
     clippy::unwrap_used,
@@ -40,6 +41,7 @@ mod groups;
 mod history;
 mod keeping;
 mod policies;
+mod programs;
 mod publish;
 mod records;
 mod render;

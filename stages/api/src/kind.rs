@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::port::{InputPort, OutputPort, TableSchema};
+use crate::port::{InputPort, OutputPort, Ports, TableSchema};
 use crate::{Label, Problem, SourceFile, schema};
 
 /// The parameters of a kind.
@@ -86,11 +86,30 @@ pub trait Kind: Send + Sync + 'static {
     /// what is learned from, has none.
     const PRIVILEGED_INPUTS: &'static [&'static str] = &[];
 
+    /// Whether the ports of a stage are its manifest's to declare: its inputs are those that it wires, its outputs those that
+    /// its parameters declare ([`Kind::ports`]). Then the kind has none of its own.
+    const DECLARES_PORTS: bool = false;
+
     /// Its inputs; names are unique.
     fn inputs() -> Vec<InputPort>;
 
     /// Its outputs; names are unique; the first is the one meant where a manifest names the stage alone.
     fn outputs() -> Vec<OutputPort>;
+
+    /// The ports of a stage to whose inputs of these names something is wired, and whose parameters are these: as they are
+    /// written, whether or not they pass any check. What cannot be understood declares nothing. All cells of a stage have
+    /// the same.
+    fn ports(_parameters: &Value, _wired: &[&str]) -> Ports {
+        Ports {
+            inputs: Self::inputs(),
+            outputs: Self::outputs(),
+        }
+    }
+
+    /// How far executions with these parameters agree.
+    fn determinism(_: &Self::Parameters) -> Determinism {
+        Self::DETERMINISM
+    }
 
     /// What a cell with these parameters occupies.
     fn resources(_: &Self::Parameters) -> Resources {
@@ -122,7 +141,7 @@ pub trait Kind: Send + Sync + 'static {
     }
 
     /// What is wrong with these parameters given what is wired: ports that are wired, and for each the schema of the
-    /// tables that will arrive with the labels of gathered axes as further columns.
+    /// tables that will arrive with the labels of gathered axes as further columns; a file has no columns.
     fn check(_: &Self::Parameters, _: &[(&str, TableSchema)]) -> Vec<Problem> {
         Vec::new()
     }
@@ -236,6 +255,8 @@ pub struct Resolved {
     pub canonical: Value,
     /// The source files that matter.
     pub sources: Vec<Source>,
+    /// How far executions agree.
+    pub determinism: Determinism,
     /// What a cell occupies.
     pub resources: Resources,
     /// How many cores beyond those it can put to use.
@@ -256,8 +277,10 @@ pub trait AnyKind: Send + Sync {
     fn summary(&self) -> &'static str;
     /// [`Kind::REVISIONS`].
     fn revisions(&self) -> &'static [Revision];
-    /// [`Kind::DETERMINISM`].
-    fn determinism(&self) -> Determinism;
+    /// [`Kind::DECLARES_PORTS`].
+    fn declares_ports(&self) -> bool;
+    /// [`Kind::ports`].
+    fn ports(&self, parameters: &Value, wired: &[&str]) -> Ports;
     /// [`Kind::PRIVILEGED_OUTPUTS`].
     fn privileged_outputs(&self) -> &'static [&'static str];
     /// [`Kind::PRIVILEGED_INPUTS`].
@@ -300,8 +323,12 @@ impl<K: Kind> AnyKind for Erased<K> {
         K::REVISIONS
     }
 
-    fn determinism(&self) -> Determinism {
-        K::DETERMINISM
+    fn declares_ports(&self) -> bool {
+        K::DECLARES_PORTS
+    }
+
+    fn ports(&self, parameters: &Value, wired: &[&str]) -> Ports {
+        K::ports(parameters, wired)
     }
 
     fn privileged_outputs(&self) -> &'static [&'static str] {
@@ -358,6 +385,7 @@ impl<K: Kind> AnyKind for Erased<K> {
             full,
             canonical,
             sources,
+            determinism: K::determinism(&typed),
             resources: K::resources(&typed),
             spare_cores: K::spare_cores(&typed),
             exclusive: K::exclusive(&typed),

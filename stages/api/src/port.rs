@@ -1,10 +1,21 @@
 //! Ports: the named inputs and outputs of a kind, and what passes through them.
 
 use std::collections::BTreeSet;
+use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
 use crate::Label;
+
+/// The ports of a stage.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ports {
+    /// Its inputs; names are unique.
+    pub inputs: Vec<InputPort>,
+    /// Its outputs; names are unique.
+    pub outputs: Vec<OutputPort>,
+}
 
 /// How many artifacts an input takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +37,8 @@ pub enum Content {
     File(String),
     /// A file of one of the given extensions, stored as it is; which, the execution says.
     FileOf(Vec<String>),
+    /// Whatever an output gives; only an input can be of this content.
+    Any,
 }
 
 /// An input of a kind.
@@ -215,10 +228,76 @@ impl std::fmt::Display for ColumnType {
     }
 }
 
+/// The type of a written name: what [`Display`](std::fmt::Display) writes.
+impl FromStr for ColumnType {
+    type Err = UnknownType;
+
+    fn from_str(text: &str) -> Result<Self, UnknownType> {
+        if let Some(scalar) = Self::SCALARS.iter().find(|scalar| scalar.to_string() == text) {
+            return Ok(scalar.clone());
+        }
+        let (list, item): (fn(Box<Self>) -> Self, &str) = match text.split_once("list of ") {
+            Some(("", item)) => (Self::List, item),
+            Some(("fixed-size ", item)) => (Self::FixedList, item),
+            _ => return Err(UnknownType),
+        };
+        // Tables hold no lists of lists.
+        let scalar = Self::SCALARS.iter().find(|scalar| scalar.to_string() == item);
+        scalar
+            .map(|scalar| list(Box::new(scalar.clone())))
+            .ok_or(UnknownType)
+    }
+}
+
+/// A text names no type that tables are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownType;
+
+impl ColumnType {
+    /// The types that are no lists.
+    pub const SCALARS: [Self; 7] = [
+        Self::Bool,
+        Self::UInt32,
+        Self::UInt64,
+        Self::Int64,
+        Self::Float32,
+        Self::Float64,
+        Self::Utf8,
+    ];
+}
+
+/// Whether a text can name a port that a manifest declares: letters, digits, `_` and `-`, not beginning with a digit or `-`.
+pub fn is_name(text: &str) -> bool {
+    const LONGEST: usize = 64;
+    let begins = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    begins
+        && text.len() <= LONGEST
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+/// The name of a port that a manifest declares, kept for as long as the process lives, as the names in declarations are.
+/// Nothing where it [cannot be one](is_name). Each is kept once: the names that manifests hold are short and few.
+pub fn declared_name(text: &str) -> Option<&'static str> {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    if !is_name(text) {
+        return None;
+    }
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(name) = names.get(text) {
+        return Some(name);
+    }
+    let name: &'static str = Box::leak(text.to_owned().into_boxed_str());
+    names.insert(name);
+    Some(name)
+}
+
 impl Content {
     /// Why an output of this content cannot feed an input of `wanted`; empty where it can.
     pub fn mismatches(&self, wanted: &Self) -> Vec<String> {
         match (self, wanted) {
+            (_, Self::Any) => Vec::new(),
             (Self::Table(have), Self::Table(wanted)) => have.mismatches(wanted),
             (have, Self::Table(_)) => vec![format!("it is a {} file, not a table", have.named())],
             (Self::Table(_), wanted) => vec![format!("it is a table, not a {} file", wanted.named())],
@@ -239,6 +318,7 @@ impl Content {
             Self::Table(_) => vec!["parquet"],
             Self::File(extension) => vec![extension],
             Self::FileOf(extensions) => extensions.iter().map(String::as_str).collect(),
+            Self::Any => Vec::new(),
         }
     }
 
@@ -285,5 +365,55 @@ mod tests {
             ]
         );
         assert!(TableSchema::any().mismatches(&wanted).is_empty());
+    }
+
+    #[test]
+    fn a_type_is_read_as_it_is_shown() {
+        let list = |item: &ColumnType| Box::new(item.clone());
+        for scalar in ColumnType::SCALARS {
+            let all = [
+                scalar.clone(),
+                ColumnType::List(list(&scalar)),
+                ColumnType::FixedList(list(&scalar)),
+            ];
+            for column in all {
+                assert_eq!(column.to_string().parse(), Ok(column));
+            }
+        }
+        for unknown in [
+            "",
+            "float",
+            "list of",
+            "list of list of f32",
+            "fixed-size f32",
+            "f32 ",
+        ] {
+            assert_eq!(unknown.parse::<ColumnType>(), Err(UnknownType), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn names_that_a_manifest_declares_are_kept_once() {
+        let first = declared_name("table").unwrap();
+        let again = ["ta", "ble"].concat();
+        assert!(std::ptr::eq(first, declared_name(&again).unwrap()));
+        for bad in ["", "../a", "a b", "1a", "-a", "\u{430}"] {
+            assert_eq!(declared_name(bad), None, "{bad}");
+        }
+        assert_eq!(declared_name(&"a".repeat(65)), None);
+    }
+
+    #[test]
+    fn an_input_of_any_content_takes_tables_and_files() {
+        assert!(
+            Content::Table(TableSchema::any())
+                .mismatches(&Content::Any)
+                .is_empty()
+        );
+        assert!(
+            Content::File("pt".to_owned())
+                .mismatches(&Content::Any)
+                .is_empty()
+        );
     }
 }

@@ -81,6 +81,13 @@ pub fn remove(value: &mut Value, pointer: &str) {
 /// else), and a field that is itself an object with a default is removed as a whole or kept with its own differences. It is
 /// removed, too, where fields that do not matter are missing from it and the others equal their defaults.
 pub fn remove_defaults(schema: &Value, value: &mut Value) {
+    if let (Some(schema), Value::Object(entries)) = (entries_of(schema), &mut *value) {
+        // An entry says something by being there, whatever is left of it.
+        entries
+            .values_mut()
+            .for_each(|entry| remove_defaults(schema, entry));
+        return;
+    }
     let (Some(properties), Value::Object(fields)) = (properties_for(schema, value), &mut *value) else {
         return;
     };
@@ -132,6 +139,10 @@ fn collect_sources(schema: &Value, value: &Value, pointer: &str, found: &mut Vec
                         collect_sources(schema, field, &join(pointer, key), found);
                     }
                 }
+            } else if let Some(schema) = entries_of(schema) {
+                for (key, field) in fields {
+                    collect_sources(schema, field, &join(pointer, key), found);
+                }
             }
         }
         Value::Array(items) => {
@@ -152,6 +163,15 @@ fn alternatives(schema: &Value) -> impl Iterator<Item = &Value> {
         .filter_map(|key| schema.get(key)?.as_array())
         .flatten();
     std::iter::once(schema).chain(choices)
+}
+
+/// The schema of the entries of a map: of an object whose keys are free.
+fn entries_of(schema: &Value) -> Option<&Value> {
+    let is_map = |schema: &&Value| schema.get("properties").is_none();
+    alternatives(schema)
+        .filter(is_map)
+        .filter_map(|schema| schema.get("additionalProperties"))
+        .find(|entries| entries.is_object())
 }
 
 /// The properties of the alternative that describes this object.
@@ -568,6 +588,31 @@ mod tests {
         // A map without entries is not its default.
         let map = json!({"properties": {"t": {"default": {"x": 1}, "additionalProperties": true}}});
         assert_eq!(left(&map, json!({"t": {}})), json!({"t": {}}));
+    }
+
+    #[test]
+    fn entries_of_a_map_keep_their_names_and_lose_their_defaults() {
+        let entry = json!({"properties": {"a": {"default": 1}, "b": {}}, "additionalProperties": false});
+        let schema = json!({"properties": {"m": {"default": {}, "additionalProperties": entry}}});
+        let left = |value: Value| {
+            let mut value = value;
+            remove_defaults(&schema, &mut value);
+            value
+        };
+        assert_eq!(left(json!({"m": {}})), json!({}));
+        assert_eq!(
+            left(json!({"m": {"x": {"a": 1}, "y": {"a": 2, "b": 3}}})),
+            json!({"m": {"x": {}, "y": {"a": 2, "b": 3}}})
+        );
+    }
+
+    #[test]
+    fn source_files_in_a_map_are_found_by_their_names() {
+        let file = json!({"type": "string", "format": "source-file"});
+        let schema = json!({"properties": {"files": {"type": "object", "additionalProperties": file}}});
+        let found = sources(&schema, &json!({"files": {"a/b.py": "x.py", "c": "y"}}));
+        let pointers: Vec<&str> = found.iter().map(|source| source.pointer.as_str()).collect();
+        assert_eq!(pointers, ["/files/a~1b.py", "/files/c"]);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use crate::{Context, Failure, Inputs, Outputs};
 pub trait Execution: Send + Sync + 'static {
     /// Its declaration.
     type Kind: Kind;
+    /// Whether it is given artifacts as they are stored ([`Inputs::stored`]), and verifies what it reads, rather than as tables.
+    const TAKES_FILES: bool = false;
 
     /// Executes a cell. What it returns depends on parameters and inputs alone, except at volatile ports.
     fn execute(
@@ -53,8 +55,10 @@ impl<P> Copy for Cell<'_, P> {}
 pub trait AnyExecution: Send + Sync {
     /// The name of its kind.
     fn kind(&self) -> &'static str;
-    /// The output ports of its kind.
-    fn outputs(&self) -> Vec<OutputPort>;
+    /// [`Execution::TAKES_FILES`].
+    fn takes_files(&self) -> bool;
+    /// The output ports of a cell with these parameters.
+    fn outputs(&self, parameters: &Value) -> Vec<OutputPort>;
     /// [`Execution::execute_together`] with parameters that the command has checked.
     fn execute(&self, cells: &[Cell<'_, Value>]) -> Vec<Result<Outputs, Failure>>;
 }
@@ -71,8 +75,12 @@ impl<E: Execution> AnyExecution for Erased<E> {
         E::Kind::NAME
     }
 
-    fn outputs(&self) -> Vec<OutputPort> {
-        E::Kind::outputs()
+    fn takes_files(&self) -> bool {
+        E::TAKES_FILES
+    }
+
+    fn outputs(&self, parameters: &Value) -> Vec<OutputPort> {
+        E::Kind::ports(parameters, &[]).outputs
     }
 
     fn execute(&self, cells: &[Cell<'_, Value>]) -> Vec<Result<Outputs, Failure>> {

@@ -27,6 +27,8 @@ pub struct Context<'a> {
     sources: BTreeMap<String, (Utf8PathBuf, Digest)>,
     action_key: String,
     cores: usize,
+    scratch: Option<Utf8PathBuf>,
+    owns_children: bool,
     started: Instant,
     last_progress: Mutex<Option<Instant>>,
 }
@@ -48,6 +50,8 @@ impl<'a> Context<'a> {
             sources: BTreeMap::new(),
             action_key: String::new(),
             cores: 1,
+            scratch: None,
+            owns_children: false,
             started: now(),
             last_progress: Mutex::new(None),
         }
@@ -64,6 +68,20 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn with_cores(mut self, cores: usize) -> Self {
         self.cores = cores.max(1);
+        self
+    }
+
+    /// The same, with a folder of the cell's own, which is there.
+    #[must_use]
+    pub fn with_scratch(mut self, folder: impl Into<Utf8PathBuf>) -> Self {
+        self.scratch = Some(folder.into());
+        self
+    }
+
+    /// The same, for a process that has no children but those that the cell starts, and adopts what they leave behind.
+    #[must_use]
+    pub(crate) fn with_children(mut self) -> Self {
+        self.owns_children = true;
         self
     }
 
@@ -87,6 +105,22 @@ impl<'a> Context<'a> {
     /// How many cores the cell may keep busy: 1 unless it was given more. Nothing that it gives may depend on them.
     pub fn cores(&self) -> usize {
         self.cores
+    }
+
+    /// A folder of the cell's own on the store's file system: it is there, and goes when the cell is over. Names with an
+    /// extension are taken, by outputs.
+    pub fn scratch(&self) -> Result<&Utf8Path, Failure> {
+        self.scratch
+            .as_deref()
+            .ok_or_else(|| Failure::bug("the cell has no scratch folder"))
+    }
+
+    /// Ends every process that the cell started and that is still there, with all that those started. Nobody waits for any
+    /// of them. Outside a worker, where others may have started processes, nothing is ended.
+    pub fn end_processes(&self) {
+        if self.owns_children {
+            provenir_processes::end_own();
+        }
     }
 
     /// The bytes of the source file named by the parameter at a JSON pointer (`/expert`), verified against the digest

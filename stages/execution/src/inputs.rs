@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
-use provenir_api::Label;
-use provenir_table::Table;
+use camino::{Utf8Path, Utf8PathBuf};
+use provenir_api::{Digest, Label};
+use provenir_table::{Table, copy_verified, read};
 
 use crate::Failure;
 
@@ -9,6 +10,34 @@ use crate::Failure;
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     ports: BTreeMap<String, Vec<Input>>,
+    stored: BTreeMap<String, Vec<StoredInput>>,
+}
+
+/// One artifact at an input port as it is stored; its bytes are nobody's to change.
+#[derive(Clone, Debug)]
+pub struct StoredInput {
+    /// As in [`Input`].
+    pub labels: BTreeMap<String, Label>,
+    /// As in [`Input`].
+    pub source: String,
+    /// Where its bytes are.
+    pub path: Utf8PathBuf,
+    /// What they must digest to.
+    pub object: Digest,
+    /// `parquet`, or the extension of a file.
+    pub extension: String,
+}
+
+impl StoredInput {
+    /// Copies the artifact to a file that is not there yet; verified while it is copied.
+    pub fn copy(&self, to: &Utf8Path) -> Result<(), Failure> {
+        Ok(copy_verified(&self.path, self.object, to)?)
+    }
+
+    /// The artifact as a table, verified.
+    pub fn table(&self) -> Result<Table, Failure> {
+        Ok(read(&self.path, Some(self.object))?)
+    }
 }
 
 /// One artifact at an input port.
@@ -46,6 +75,18 @@ impl Inputs {
                 table,
             },
         )
+    }
+
+    /// The same, with one more artifact at a port, as it is stored.
+    #[must_use]
+    pub fn with_stored(mut self, port: &str, input: StoredInput) -> Self {
+        self.stored.entry(port.to_owned()).or_default().push(input);
+        self
+    }
+
+    /// The artifacts of an execution that [takes files](crate::Execution::TAKES_FILES), by port, in the order of their labels.
+    pub fn stored(&self) -> &BTreeMap<String, Vec<StoredInput>> {
+        &self.stored
     }
 
     /// The artifact at a required port that takes one.

@@ -1,9 +1,10 @@
 use std::collections::BTreeMap;
 
 use camino::Utf8Path;
+use fs_err::File;
 use provenir_api::port::{Content, OutputPort};
 use provenir_api::protocol::OutputArtifact;
-use provenir_table::{Table, Written, write, write_file};
+use provenir_table::{Table, Written, write, write_file, write_from};
 
 use crate::Failure;
 
@@ -18,6 +19,8 @@ enum Artifact {
     Table(Table),
     /// Its bytes and, where the port leaves that open, its extension.
     File(Vec<u8>, Option<&'static str>),
+    /// What is in an open file, from where it stands.
+    Open(File),
 }
 
 impl Outputs {
@@ -48,11 +51,18 @@ impl Outputs {
         self
     }
 
+    /// The same, with what is in an open file at a port: it is copied when outputs are written.
+    #[must_use]
+    pub fn open_file(mut self, port: &'static str, file: File) -> Self {
+        self.artifacts.insert(port, Artifact::Open(file));
+        self
+    }
+
     /// The table at a port.
     pub fn get_table(&self, port: &str) -> Option<&Table> {
         match self.artifacts.get(port)? {
             Artifact::Table(table) => Some(table),
-            Artifact::File(..) => None,
+            Artifact::File(..) | Artifact::Open(_) => None,
         }
     }
 
@@ -60,7 +70,7 @@ impl Outputs {
     pub fn get_file(&self, port: &str) -> Option<&[u8]> {
         match self.artifacts.get(port)? {
             Artifact::File(bytes, _) => Some(bytes),
-            Artifact::Table(_) => None,
+            Artifact::Table(_) | Artifact::Open(_) => None,
         }
     }
 
@@ -91,7 +101,7 @@ impl Outputs {
                     }
                     "parquet"
                 }
-                (Artifact::File(_, None), Content::File(extension)) => extension,
+                (Artifact::File(_, None) | Artifact::Open(_), Content::File(extension)) => extension,
                 (Artifact::File(_, Some(extension)), open @ Content::FileOf(_)) if open.admits(extension) => {
                     extension
                 }
@@ -112,6 +122,7 @@ impl Outputs {
             } = match &artifact {
                 Artifact::Table(table) => write(&path, table)?,
                 Artifact::File(bytes, _) => write_file(&path, bytes)?,
+                Artifact::Open(file) => write_from(&path, file)?,
             };
             written.push(OutputArtifact {
                 port: port.name.to_owned(),

@@ -10,7 +10,7 @@ use std::thread;
 use provenir_api::port::OutputPort;
 use provenir_api::protocol::{Done, Execute, FromWorker, Hello, Level, Log, PROTOCOL, Progress, ToWorker};
 
-use crate::{AnyExecution, Cell, Context, Failure, Input, Inputs, Outputs, Reporter};
+use crate::{AnyExecution, Cell, Context, Failure, Input, Inputs, Outputs, Reporter, StoredInput};
 
 /// Longest line that a worker accepts on its standard input.
 const LINE_LIMIT: u64 = 64 << 20;
@@ -24,6 +24,9 @@ pub fn serve(
     accelerated: bool,
     platform: BTreeMap<String, String>,
 ) -> ExitCode {
+    if let Err(error) = provenir_processes::adopt_orphans() {
+        return report(&format!("cannot take charge of what cells start: {error}"));
+    }
     let channel = match Channel::take_standard_output() {
         Ok(channel) => channel,
         Err(error) => return report(&format!("cannot set up the worker's standard output: {error}")),
@@ -44,6 +47,8 @@ pub fn serve(
     thread::spawn(move || listen(&sender, &listener_cancelled));
     for cells in groups {
         execute(executions, &cells, &channel, &cancelled);
+        // What a cell started does not outlive it.
+        provenir_processes::end_own();
         cancelled.store(false, Ordering::Relaxed);
     }
     ExitCode::SUCCESS
@@ -90,27 +95,28 @@ fn execute(
         .map(|cell| CellReporter::new(channel, cell))
         .collect();
     let mut prepared = Vec::with_capacity(cells.len());
+    let Some(kind) = cells.first().map(|cell| &cell.kind) else {
+        return;
+    };
+    let Some(execution) = executions.iter().find(|execution| execution.kind() == kind) else {
+        for reporter in &reporters {
+            let message = format!("this worker executes no `{kind}` stages");
+            reporter.answer(Err(Failure::bug(message)));
+        }
+        return;
+    };
     for (cell, reporter) in cells.iter().zip(&reporters) {
-        match prepare(cell, reporter, cancelled) {
+        match prepare(cell, execution.takes_files(), reporter, cancelled) {
             Ok(inputs_and_context) => prepared.push(inputs_and_context),
             Err(failure) => reporter.answer(Err(failure)),
         }
     }
-    let Some(first) = prepared.first() else { return };
-    let kind = &first.cell.kind;
-    let Some(execution) = executions.iter().find(|execution| execution.kind() == kind) else {
-        for cell in &prepared {
-            let message = format!("this worker executes no `{}` stages", cell.cell.kind);
-            cell.reporter.answer(Err(Failure::bug(message)));
-        }
-        return;
-    };
     let attempt = |prepared: &[Prepared<'_>]| -> std::thread::Result<()> {
         catch_unwind(AssertUnwindSafe(|| {
             let cells: Vec<_> = prepared.iter().map(Prepared::as_cell).collect();
             let results = execution.execute(&cells);
             for (cell, result) in prepared.iter().zip(results) {
-                cell.finish(result, &execution.outputs());
+                cell.finish(result, &execution.outputs(&cell.cell.parameters));
             }
         }))
     };
@@ -156,14 +162,26 @@ impl Prepared<'_> {
     }
 }
 
-/// Reads and verifies what a cell is given.
+/// Reads and verifies what a cell is given; files are left to it.
 fn prepare<'a>(
     cell: &'a Execute,
+    takes_files: bool,
     reporter: &'a CellReporter<'a>,
     cancelled: &'a AtomicBool,
 ) -> Result<Prepared<'a>, Failure> {
     let mut inputs = Inputs::new();
     for artifact in &cell.inputs {
+        if takes_files {
+            let stored = StoredInput {
+                labels: artifact.labels.clone(),
+                source: artifact.source.clone(),
+                path: artifact.path.clone(),
+                object: artifact.object,
+                extension: artifact.extension.clone(),
+            };
+            inputs = inputs.with_stored(&artifact.port, stored);
+            continue;
+        }
         let table = provenir_table::read(&artifact.path, Some(artifact.object))?;
         inputs = inputs.with(
             &artifact.port,
@@ -176,7 +194,9 @@ fn prepare<'a>(
     }
     let mut context = Context::new(reporter, cancelled, cell.partial.clone())
         .with_action_key(cell.action_key.clone())
-        .with_cores(cell.cores as usize);
+        .with_cores(cell.cores as usize)
+        .with_scratch(cell.scratch.clone())
+        .with_children();
     for (pointer, digest) in &cell.sources {
         let path = cell
             .parameters
@@ -280,6 +300,7 @@ impl Reporter for CellReporter<'_> {
 
 #[expect(clippy::exit, reason = "the process must end while another thread computes")]
 fn leave(code: i32) -> ! {
+    provenir_processes::end_own();
     std::process::exit(code)
 }
 

@@ -7,6 +7,7 @@
 //! changed result. The goldens beside each execution fail when it was forgotten.
 
 pub mod collect;
+pub mod command;
 pub mod corrupt;
 pub mod diagnose;
 pub mod evaluate;
@@ -43,5 +44,6 @@ pub fn all() -> Vec<Box<dyn AnyKind>> {
         erase::<time_to_target::TimeToTarget>(),
         erase::<plot::Plot>(),
         erase::<render::Render>(),
+        erase::<command::Command>(),
     ]
 }

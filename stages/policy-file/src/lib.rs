@@ -105,7 +105,7 @@ fn read_file(
 fn wanted() -> String {
     let columns = match tables::policy() {
         Content::Table(schema) => schema.columns,
-        Content::File(_) | Content::FileOf(_) => Vec::new(),
+        Content::File(_) | Content::FileOf(_) | Content::Any => Vec::new(),
     };
     let columns: Vec<String> = columns
         .iter()

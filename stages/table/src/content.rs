@@ -38,7 +38,28 @@ const FILE: &str = "provenir file v1 content";
 
 /// The content digest of a file that is no table: BLAKE3 of its bytes in a domain of its own.
 pub fn file_content(bytes: &[u8]) -> Digest {
-    Hasher::new_derive_key(FILE).update(bytes).finalize().into()
+    let mut content = FileContent::default();
+    content.update(bytes);
+    content.finish()
+}
+
+/// [`file_content`] of bytes that come one after another.
+pub(crate) struct FileContent(Hasher);
+
+impl Default for FileContent {
+    fn default() -> Self {
+        Self(Hasher::new_derive_key(FILE))
+    }
+}
+
+impl FileContent {
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub(crate) fn finish(self) -> Digest {
+        self.0.finalize().into()
+    }
 }
 
 pub(crate) fn digest(batch: &RecordBatch) -> Digest {

@@ -1,8 +1,9 @@
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 
 use arrow_schema::Schema;
 use camino::Utf8Path;
 use fs_err::File;
+use fs_err::os::unix::fs::OpenOptionsExt;
 use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
 use parquet::basic::{Compression, Encoding, Type, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -10,8 +11,12 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use provenir_api::Digest;
 
+use crate::content::FileContent;
 use crate::normal::CONTENT;
-use crate::{Table, TableError, file_content};
+use crate::{FILE_LIMIT, Table, TableError, file_content};
+
+/// How many bytes are copied at a time.
+const COPIED: usize = 1 << 20;
 
 /// Who wrote a file, as its footer says. The second format holds its table's content digest, so that a reader that knows nothing
 /// but the file can tell whether it is as it was written. (What another program makes of such a table names that program.)
@@ -52,6 +57,64 @@ pub fn write_file(path: &Utf8Path, bytes: &[u8]) -> Result<Written, TableError> 
         return Err(TableError::io(path, file.failed.take().unwrap_or(error)));
     }
     file.finish(path, file_content(bytes), None)
+}
+
+/// Writes what is in an open file, from where it stands, hashed while it is written; not synced. More than
+/// [`FILE_LIMIT`] bytes are refused, however many the file claims.
+pub fn write_from(path: &Utf8Path, mut from: &File) -> Result<Written, TableError> {
+    let source = Utf8Path::from_path(from.path()).unwrap_or(path);
+    let mut file = HashingFile::create(path)?;
+    let mut content = FileContent::default();
+    let mut buffer = vec![0; COPIED];
+    loop {
+        let count = match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(TableError::io(source, error)),
+        };
+        if file.size + count as u64 > FILE_LIMIT {
+            return Err(TableError::TooLarge {
+                path: source.to_owned(),
+            });
+        }
+        content.update(&buffer[..count]);
+        if let Err(error) = file.write_all(&buffer[..count]) {
+            return Err(TableError::io(path, file.failed.take().unwrap_or(error)));
+        }
+    }
+    file.finish(path, content.finish(), None)
+}
+
+/// Copies a file whose bytes must digest to `expected` to a new file, which is read-only. The bytes are verified while they are
+/// copied: what an error leaves behind is no copy.
+pub fn copy_verified(from: &Utf8Path, expected: Digest, to: &Utf8Path) -> Result<(), TableError> {
+    let mut source = File::open(from).map_err(|error| TableError::io(from, error))?;
+    let failed = |error| TableError::io(to, error);
+    let mut options = fs_err::OpenOptions::new();
+    options.write(true).create_new(true).mode(0o444);
+    let mut copy = options.open(to).map_err(failed)?;
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; COPIED];
+    loop {
+        let count = match source.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(TableError::io(from, error)),
+        };
+        hasher.update(&buffer[..count]);
+        copy.write_all(&buffer[..count]).map_err(failed)?;
+    }
+    let found = hasher.finalize().into();
+    if found != expected {
+        return Err(TableError::Damaged {
+            path: from.to_owned(),
+            expected,
+            found,
+        });
+    }
+    Ok(())
 }
 
 fn encode(file: &mut HashingFile, table: &Table) -> Result<(), ParquetError> {

@@ -9,7 +9,7 @@ use provenir_build_id::BUILD;
 use provenir_execution::{AnyExecution, erase, serve};
 
 fn main() -> ExitCode {
-    let executions: [Box<dyn AnyExecution>; 10] = [
+    let executions: [Box<dyn AnyExecution>; 11] = [
         erase(provenir_expert::ExpertExecution),
         erase(provenir_collect::CollectExecution),
         erase(provenir_corrupt::CorruptExecution),
@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         erase(provenir_time_to_target::TimeToTargetExecution),
         erase(provenir_plot::PlotExecution),
         erase(provenir_render::RenderExecution),
+        erase(provenir_command::CommandExecution),
     ];
     serve(
         &executions,
