@@ -4,10 +4,10 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 PROVENIR := target/release/provenir
 .DEFAULT_GOAL := help
 
-.PHONY: quickstart test lint bench setup build oracle smoke help
+.PHONY: quickstart test lint bench bench-engine fuzz setup build oracle smoke help
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 quickstart: build ## set up, build, and run the quickstart pipeline: from demonstrations to a figure
 	@$(PROVENIR) run pipelines/quickstart.toml
@@ -23,14 +23,17 @@ test: build ## set up, build, and run every test
 lint: setup ## formatting, lints, documentation, licences
 	@scripts/setup.sh lint
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps --quiet
 	@scripts/check_features.sh
 	.deps/lint/bin/cargo-deny --offline check licenses bans sources
 
-bench: build ## criterion benches, and side-by-side comparisons with PyBullet and PyTorch
-	@scripts/setup.sh oracle
+bench: build ## everything that is measured, side by side with other engines, PyBullet and PyTorch
 	@scripts/bench.sh
+
+bench-engine: build ## of that, the engine alone: targets, DVC, Snakemake, doit, b3sum
+	@scripts/bench.sh engine
 
 setup: ## Debian packages, Rust, LibTorch
 	@scripts/setup.sh build
@@ -41,6 +44,10 @@ build: setup ## set up and build
 
 smoke: build ## the quickstart at its smallest
 	@$(PROVENIR) run pipelines/quickstart.toml --profile smoke
+
+fuzz: build ## fuzz targets, ten minutes of processor time each (FUZZ_SECONDS, FUZZ_RUNS)
+	@scripts/setup.sh fuzz
+	@python3 scripts/fuzz.py
 
 oracle: build ## compare live with PyBullet, Stable-Baselines3 and safetensors (installs them below .deps/)
 	@scripts/setup.sh oracle

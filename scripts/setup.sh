@@ -6,6 +6,8 @@
 #   scripts/setup.sh lint      cargo-deny
 #   scripts/setup.sh oracle    PyBullet, for `make oracle` and `make bench`
 #   scripts/setup.sh torch     PyTorch and Stable-Baselines3 (2.7 GB to download, 4.7 GB on disk), for the same
+#   scripts/setup.sh rivals    DVC, Snakemake, doit and b3sum, for `make bench-engine`
+#   scripts/setup.sh fuzz      cargo-fuzz, for `make fuzz`
 #
 # Everything that is not a Debian package goes below .deps/, which may be deleted at any time.
 set -euo pipefail
@@ -122,6 +124,19 @@ python_environment() {
     cp "$requirements" "$deps/$name/requirements.txt"
 }
 
+# A program from crates.io, below .deps/.
+cargo_program() {
+    local name=$1 version=$2
+    if [ "$(cat "$deps/$name/version" 2>/dev/null)" = "$version" ]; then
+        return
+    fi
+    rust
+    say "building $name $version into .deps/$name"
+    rm -rf "${deps:?}/$name"
+    cargo install --quiet --locked --version "$version" --root "$deps/$name" "$name"
+    echo "$version" >"$deps/$name/version"
+}
+
 build_packages=(build-essential libbullet-dev pkg-config python3 python3-pip unzip git ca-certificates)
 # A Python from elsewhere on the path serves as well as Debian's.
 if command -v python3 >/dev/null && python3 -m pip --version >/dev/null 2>&1; then
@@ -140,7 +155,15 @@ test | lint | oracle | torch)
     [ "$1" != oracle ] || debian_packages python3-dev
     python_environment "$1"
     ;;
+rivals)
+    python3 -c 'import ensurepip, venv' 2>/dev/null || debian_packages python3-venv
+    python_environment rivals
+    cargo_program b3sum 1.8.2
+    ;;
+fuzz)
+    cargo_program cargo-fuzz 0.13.1
+    ;;
 *)
-    fail "usage: scripts/setup.sh build|test|lint|oracle|torch"
+    fail "usage: scripts/setup.sh build|test|lint|oracle|torch|rivals|fuzz"
     ;;
 esac

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::place::Place;
-use crate::store::{ActionKey, Layout, Store, StoreError};
+use crate::store::{ActionKey, Layout, Store, StoreError, append, open_regular};
 
 /// The file beside the records of runs to which verdicts are appended, a line each.
 const NAME: &str = "audits.jsonl";
@@ -88,11 +88,7 @@ impl Record {
             serde_json::to_writer(&mut lines, record).map_err(|error| failed()(error.into()))?;
             lines.push(b'\n');
         }
-        let mut file = fs_err::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(folder.join(NAME))
-            .map_err(failed())?;
+        let mut file = append(&folder.join(NAME)).map_err(failed())?;
         file.write_all(&lines).map_err(failed())?;
         file.sync_data().map_err(failed())
     }
@@ -102,7 +98,7 @@ impl Record {
 /// nothing.
 pub fn verdicts(layout: &Layout) -> Result<Vec<Record>, StoreError> {
     let failed = || StoreError::io("cannot read the audits");
-    let file = match fs_err::File::open(layout.runs().join(NAME)) {
+    let file = match open_regular(&layout.runs().join(NAME)) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(failed()(error)),

@@ -1,22 +1,34 @@
 //! What reaches the person: data on standard output, everything else on standard error.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use super::environment;
 use super::error::{CommandError, Exit};
-use crate::manifest::Diagnostics;
+use crate::manifest::{Diagnostics, visible};
 
-/// Prints data.
+/// Prints data: on a terminal what can be shown there, and elsewhere exactly what it is.
 pub(super) fn print(text: &str) -> Result<(), CommandError> {
     let mut output = io::stdout().lock();
-    output.write_all(text.as_bytes())?;
+    output.write_all(fit(text, output.is_terminal()).as_bytes())?;
     output.flush()?;
     Ok(())
 }
 
 /// Says something that is not data. Where standard error cannot be written to there is nobody to tell.
 pub(super) fn say(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let mut output = io::stderr().lock();
+    let _ = writeln!(output, "{}", fit(text, output.is_terminal()));
+}
+
+/// A text for a terminal or for another program. Records and artifacts may come from somebody else, and what they hold must
+/// not steer a person's terminal.
+fn fit(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    if is_terminal {
+        visible(text).into()
+    } else {
+        text.into()
+    }
 }
 
 /// Tells why a command could not do what it was asked, and gives its exit. `runs` says whether the command would have
@@ -59,7 +71,12 @@ fn counted(diagnostics: &Diagnostics) -> String {
 /// Shows diagnostics with their places in the manifest.
 pub(super) fn show(diagnostics: &Diagnostics) {
     let colour = io::stderr().is_terminal() && !environment::is_set("NO_COLOR");
-    say(diagnostics.render(width(), colour).trim_end());
+    // They show no character of the manifest that would steer a terminal; what colours them does.
+    let _ = writeln!(
+        io::stderr().lock(),
+        "{}",
+        diagnostics.render(width(), colour).trim_end()
+    );
 }
 
 /// Columns of the terminal on standard output; `None` where it is none, so that nothing need be cut.
@@ -77,5 +94,17 @@ fn width() -> usize {
     match rustix::termios::tcgetwinsize(io::stderr()) {
         Ok(size) if size.ws_col >= 40 => usize::from(size.ws_col).min(140),
         _ => DEFAULT,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_terminal_is_spared_what_would_steer_it() {
+        let hostile = "first[a=1]\u{1b}]0;title\u{7}\u{202e}\n";
+        assert_eq!(fit(hostile, false), hostile);
+        assert_eq!(fit(hostile, true), "first[a=1]?]0;title?\u{fffd}\n");
     }
 }

@@ -7,6 +7,7 @@ use super::pace::Pace;
 use super::repeats::Repeats;
 use super::sentence::{ending, sentence};
 use crate::exec::Event;
+use crate::manifest::visible;
 use crate::plan::{CellIndex, Plan};
 
 /// The most running cells that have a line: groups are larger than a terminal.
@@ -136,7 +137,8 @@ impl<'a> Bars<'a> {
         // `println` does nothing where the target is not drawn to; a terminal is what this display was made for.
         self.screen.suspend(|| {
             use std::io::Write;
-            let _ = writeln!(std::io::stderr().lock(), "{text}");
+            // What programs and libraries say must not steer the terminal.
+            let _ = writeln!(std::io::stderr().lock(), "{}", visible(text));
         });
     }
 }

@@ -1,7 +1,6 @@
 //! What events say, in words.
 
 use std::fmt::Write;
-use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::protocol::{Level, Progress};
@@ -206,7 +205,8 @@ pub(super) fn progress(progress: &Progress) -> String {
 pub(crate) fn duration(seconds: f64) -> String {
     // Not `max`: it may give on the sign of a zero, which the sum of nothing has.
     let seconds = if seconds > 0.0 { seconds } else { 0.0 };
-    let whole = Duration::from_secs_f64(seconds).as_secs();
+    // Records may say anything; the conversion stops at the greatest whole number.
+    let whole = seconds as u64;
     match whole {
         0..=9 => format!("{seconds:.2} s"),
         10..=59 => format!("{whole} s"),

@@ -345,12 +345,12 @@ pub struct Summary {
 impl Summary {
     /// Whether something that should be there after the run is not.
     pub fn is_incomplete(&self) -> bool {
-        self.failed + self.blocked + self.cancelled > 0 || self.halted.is_some() || self.blame.is_some()
+        [self.failed, self.blocked, self.cancelled] != [0; 3] || self.halted.is_some() || self.blame.is_some()
     }
 
     /// Whether nothing was executed, and nothing is missing.
     pub fn is_noop(&self) -> bool {
-        self.ran + self.failed + self.blocked + self.cancelled == 0 && self.halted.is_none()
+        [self.ran, self.failed, self.blocked, self.cancelled] == [0; 4] && self.halted.is_none()
     }
 }
 

@@ -43,4 +43,5 @@ pub(crate) use model::{
 };
 pub(crate) use node::{Data, Node, clip, quoted};
 pub(crate) use read::STAGE_KEY;
+pub(crate) use render::visible;
 pub(crate) use source::{Origin, Span};

@@ -185,7 +185,7 @@ fn has_short_lines(text: &str, span: Span) -> bool {
 }
 
 /// The same text of the same length in bytes, without characters that would steer a terminal or reorder what it shows.
-pub(super) fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     text.chars()
         .map(|char| match char {
             '\n' | '\t' | '\r' => char,

@@ -20,11 +20,17 @@ pub struct Git {
 impl Git {
     /// Asks git; `None` where there is no git, no repository or no commit yet.
     pub fn of(folder: &Utf8Path) -> Option<Self> {
-        let commit = ask(folder, &["rev-parse", "HEAD"])?;
-        let changes = ask(folder, &["status", "--porcelain", "--untracked-files=no"])?;
-        let dirty = !changes.is_empty();
+        // Both in one answer: a process more would take longer than all else that a short run does.
+        let question = [
+            "status",
+            "--porcelain=v2",
+            "--branch",
+            "--no-ahead-behind",
+            "--untracked-files=no",
+        ];
+        let (commit, dirty) = understood(&ask(folder, &question)?)?;
         Some(Self {
-            commit: commit.trim().to_owned(),
+            commit,
             dirty,
             diff: dirty.then(|| digest_of_changes(folder)).flatten(),
         })
@@ -40,6 +46,16 @@ impl fmt::Display for Git {
             (true, None) => write!(formatter, "{commit}, dirty"),
         }
     }
+}
+
+/// The commit, and whether a tracked file differs from it, as `git status --porcelain=v2 --branch` tells them: headers behind
+/// `#`, then a line for each file that differs. `None` where there is no commit yet.
+fn understood(status: &str) -> Option<(String, bool)> {
+    let commit = status
+        .lines()
+        .find_map(|line| line.strip_prefix("# branch.oid "))?;
+    let dirty = status.lines().any(|line| !line.starts_with('#'));
+    (commit != "(initial)").then(|| (commit.to_owned(), dirty))
 }
 
 /// The digest of all changes to tracked files; hashed as it comes, because it may be of any length.
@@ -89,4 +105,29 @@ fn git(folder: &Utf8Path, question: &[&str]) -> Command {
         .stdin(Stdio::null())
         .stderr(Stdio::null());
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The examples of git-status(1), "Porcelain Format Version 2".
+    #[test]
+    fn a_status_tells_the_commit_and_whether_anything_differs() {
+        let head = "# branch.oid 6aaa45c9db12a6fb36befc9f2075bc98c19401eb\n# branch.head main\n";
+        let commit = "6aaa45c9db12a6fb36befc9f2075bc98c19401eb".to_owned();
+        assert_eq!(understood(head), Some((commit.clone(), false)));
+        for line in [
+            "1 .M N... 100644 100644 100644 734a935e 734a935e Makefile",
+            "2 R. N... 100644 100644 100644 734a935e 734a935e R100 new\told",
+            "u UU N... 100644 100644 100644 100644 734a935e 734a935e 734a935e # odd name",
+        ] {
+            assert_eq!(
+                understood(&format!("{head}{line}\n")),
+                Some((commit.clone(), true))
+            );
+        }
+        assert_eq!(understood("# branch.oid (initial)\n# branch.head main\n"), None);
+        assert_eq!(understood(""), None);
+    }
 }

@@ -10,7 +10,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::RunId;
 use super::model::{FORMAT, OutcomeFile, Record, RunFile};
-use crate::store::{ActionKey, Artifact, Layout, Liveness, StoreError};
+use crate::store::{ActionKey, Artifact, Content, Layout, Liveness, StoreError, open_regular, read_regular};
 
 /// Longest file of a run that is read whole, and longest line of one that is read by lines.
 const LONGEST: u64 = 256 << 20;
@@ -267,7 +267,7 @@ pub(super) fn each_line(
     mut take: impl FnMut(&[u8]) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let failed = || StoreError::io("cannot read the records of a run");
-    let file = match fs_err::File::open(path) {
+    let file = match open_regular(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(failed()(error)),
@@ -297,19 +297,11 @@ pub(super) fn read<T: DeserializeOwned>(
         format: u32,
     }
     let failed = || StoreError::io("cannot read the record of a run");
-    match fs_err::metadata(path) {
-        Ok(metadata) if metadata.len() > LONGEST => {
-            return Err(StoreError::malformed(
-                path,
-                what,
-                &format!("it holds {} bytes", metadata.len()),
-            ));
-        }
-        Ok(_) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed()(error)),
-    }
-    let bytes = fs_err::read(path).map_err(failed())?;
+    let bytes = match read_regular(path, LONGEST).map_err(failed())? {
+        Content::Absent => return Ok(None),
+        Content::Unfit(why) => return Err(StoreError::malformed(path, what, &format!("it {why}"))),
+        Content::Bytes(bytes) => bytes,
+    };
     let malformed = |error| StoreError::malformed(path, what, &error);
     let version: Version = serde_json::from_slice(&bytes).map_err(malformed)?;
     if version.format > FORMAT {

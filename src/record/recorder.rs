@@ -20,7 +20,7 @@ use super::{Git, RunId};
 use crate::clock;
 use crate::exec::{CellRef, Event, Subscriber, Summary};
 use crate::plan::{CellIndex, Plan};
-use crate::store::{ActionKey, Layout, Owner, Store, StoreError, Workspace, replace};
+use crate::store::{ActionKey, Layout, Owner, Store, StoreError, Workspace, append, replace};
 
 /// A running cell's progress is recorded this often at most.
 const PROGRESS: Duration = Duration::from_secs(10);
@@ -401,10 +401,6 @@ impl Subscriber for Recorder<'_> {
     fn on(&mut self, event: &Event<'_>) -> Result<(), StoreError> {
         self.take(event).map_err(StoreError::io("cannot record the run"))
     }
-}
-
-fn append(path: &Utf8Path) -> io::Result<fs_err::File> {
-    fs_err::OpenOptions::new().append(true).create(true).open(path)
 }
 
 /// One write a line, so that lines of several processes never mix.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::durable::{rename_new, touch};
 use super::owner::{Liveness, Owner};
-use super::{ActionKey, Layout, Store, StoreError};
+use super::{ActionKey, Layout, Store, StoreError, regular};
 use crate::clock;
 
 /// A claim on which nothing was heard for this long, by an owner that cannot be seen, is void.
@@ -117,10 +117,13 @@ impl<'a> Claims<'a> {
     /// Removes the claims of dead owners, so that they do not pile up where nobody asks for their actions again.
     pub fn sweep(&mut self) -> Result<(), StoreError> {
         let failed = || StoreError::io("cannot clear away old claims");
+        regular::refuse_link(&self.folder)?;
         for (name, path) in entries(&self.folder).map_err(failed())? {
             if let Ok(key) = name.parse::<ActionKey>() {
                 self.judge(&key, &path)?;
-            } else if marker_owner(&path).is_none_or(|owner| owner.liveness() == Liveness::Dead) {
+            } else if is_marker(&name)
+                && marker_owner(&path).is_none_or(|owner| owner.liveness() == Liveness::Dead)
+            {
                 remove_if_there(&path).map_err(failed())?;
             }
         }
@@ -195,8 +198,17 @@ impl<'a> Claims<'a> {
     }
 }
 
+/// Whether a file is named as a marker is: by the key and the nonce of the claim that it is for.
+fn is_marker(name: &str) -> bool {
+    name.split_once('.')
+        .is_some_and(|(key, nonce)| key.parse::<ActionKey>().is_ok() && !nonce.is_empty())
+}
+
 fn marker_owner(marker: &Utf8Path) -> Option<Owner> {
-    serde_json::from_slice(&fs_err::read(marker).ok()?).ok()
+    match regular::read(marker, LONGEST) {
+        Ok(regular::Content::Bytes(bytes)) => serde_json::from_slice(&bytes).ok(),
+        _ => None,
+    }
 }
 
 /// Names and paths of the files in the folder of claims.
@@ -272,11 +284,10 @@ fn read(path: &Utf8Path) -> std::io::Result<Option<(Option<Content>, (i64, i64))
         Err(error) => return Err(error),
     };
     let modified = (metadata.mtime(), metadata.mtime_nsec());
-    if !metadata.is_file() || metadata.len() > LONGEST {
-        return Ok(Some((None, modified)));
-    }
-    match fs_err::read(path) {
-        Ok(bytes) => {
+    match regular::read(path, LONGEST)? {
+        regular::Content::Absent => Ok(None),
+        regular::Content::Unfit(_) => Ok(Some((None, modified))),
+        regular::Content::Bytes(bytes) => {
             let content = serde_json::from_slice::<Content>(&bytes).ok();
             // It becomes part of a file's name.
             let plain = |content: &Content| {
@@ -288,8 +299,6 @@ fn read(path: &Utf8Path) -> std::io::Result<Option<(Option<Content>, (i64, i64))
             };
             Ok(Some((content.filter(plain), modified)))
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
     }
 }
 

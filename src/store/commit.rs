@@ -10,7 +10,6 @@ use provenir_api::protocol::OutputArtifact;
 use serde::{Deserialize, Serialize};
 
 use super::durable::{make_folder, rename_new, replace, sync, touch};
-use super::hash::hash_file;
 use super::lookup::{is_intact, stat};
 use super::result::ActionResult;
 use super::row::Row;
@@ -243,16 +242,11 @@ impl Store {
             make_folder(folder, folders).map_err(failed())?;
             folders.insert(folder.to_owned());
             while !rename_new(file, &path).map_err(failed())? {
-                // An object of that name has these bytes, unless somebody changed it.
-                match hash_file(&path) {
-                    Ok(found) if found != (artifact.object, artifact.size) => {
-                        fs_err::rename(file, &path).map_err(failed())?;
-                        break;
-                    }
-                    Ok(_) => {}
-                    // A collection took it away: this one takes its place.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                    Err(error) => return Err(failed()(error)),
+                // An object of that name has these bytes, unless somebody changed it, put something else there, or a
+                // collection took it away: then this one takes its place.
+                if !is_intact(&path, artifact)? {
+                    fs_err::rename(file, &path).map_err(failed())?;
+                    break;
                 }
                 // A collection that takes it for unwanted finds it touched. Where it belongs to another user, who
                 // alone may touch it, a collection by that user may cost a second run of the cell, no more.

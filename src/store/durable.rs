@@ -98,7 +98,7 @@ fn write_new(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Sets a file's times to now.
+/// Sets a file's times to now; of a link, its own.
 pub(super) fn touch(path: &Utf8Path) -> io::Result<()> {
     let now = Timespec {
         tv_sec: 0,
@@ -108,7 +108,12 @@ pub(super) fn touch(path: &Utf8Path) -> io::Result<()> {
         last_access: now,
         last_modification: now,
     };
-    Ok(utimensat(CWD, path.as_std_path(), &times, AtFlags::empty())?)
+    Ok(utimensat(
+        CWD,
+        path.as_std_path(),
+        &times,
+        AtFlags::SYMLINK_NOFOLLOW,
+    )?)
 }
 
 /// A name in a folder that no other file has; it tells its owner.

@@ -3,12 +3,14 @@ use std::io::{self, Read};
 use camino::Utf8Path;
 use provenir_api::Digest;
 
+use super::regular;
+
 /// Two buffers of this size: one is hashed while the other is read.
 const BUFFER: usize = 4 << 20;
 
-/// The BLAKE3 digest of a file's bytes, and their number. Uses all cores for a large file and about 8 MiB for any.
+/// The BLAKE3 digest of a regular file's bytes, and their number. Uses all cores for a large file and about 8 MiB for any.
 pub(crate) fn hash_file(path: &Utf8Path) -> io::Result<(Digest, u64)> {
-    let mut file = fs_err::File::open(path)?;
+    let mut file = regular::open(path)?;
     let mut hasher = blake3::Hasher::new();
     let expected = usize::try_from(file.metadata()?.len()).unwrap_or(BUFFER);
     let mut current = vec![0; expected.saturating_add(1).min(BUFFER)];

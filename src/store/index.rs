@@ -202,6 +202,10 @@ impl Index {
 
 /// Opens the index, makes it where it is missing, and makes it anew where it is damaged.
 fn connect(path: &Utf8Path) -> rusqlite::Result<Connection> {
+    // A link leads out of the store, where nothing may be written.
+    if fs_err::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(rusqlite::Error::InvalidPath(path.as_std_path().to_owned()));
+    }
     match try_connect(path) {
         Err(error) if is_damaged(&error) => {
             // Derived data: nothing is lost with it.

@@ -157,7 +157,8 @@ impl Store {
 /// The stamp of a file; `None` where there is none.
 pub(super) fn stat(path: &Utf8Path) -> Result<Option<Stamp>, StoreError> {
     match fs_err::metadata(path) {
-        Ok(metadata) => Ok(Some(Stamp::of(&metadata))),
+        // What is no file stands for none: a commit replaces it.
+        Ok(metadata) => Ok(metadata.is_file().then(|| Stamp::of(&metadata))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(StoreError::io("cannot read the store")(error)),
     }
@@ -165,6 +166,14 @@ pub(super) fn stat(path: &Utf8Path) -> Result<Option<Stamp>, StoreError> {
 
 /// Whether a file has an artifact's bytes.
 pub(super) fn is_intact(path: &Utf8Path, artifact: &Artifact) -> Result<bool, StoreError> {
-    let (found, size) = hash_file(path).map_err(StoreError::io("cannot read an object"))?;
-    Ok(found == artifact.object && size == artifact.size)
+    // Another length is told without reading.
+    if stat(path)?.is_none_or(|found| found.size != artifact.size) {
+        return Ok(false);
+    }
+    match hash_file(path) {
+        Ok(found) => Ok(found == (artifact.object, artifact.size)),
+        // Another process took it away.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(StoreError::io("cannot read an object")(error)),
+    }
 }

@@ -37,6 +37,7 @@ mod own;
 mod owner;
 mod pin;
 mod publish;
+mod regular;
 mod remove;
 mod result;
 mod row;
@@ -67,6 +68,7 @@ pub use verify::{Scope, Verification};
 pub(crate) use durable::replace;
 pub(crate) use error::FULL;
 pub(crate) use hash::hash_file;
+pub(crate) use regular::{Content, append, open as open_regular, read as read_regular};
 
 /// An open store.
 pub struct Store {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::catalogue::entries;
 use super::durable::replace;
+use super::regular::{self, Content};
 use super::{ActionKey, Store, StoreError};
 use crate::clock;
 
@@ -66,15 +67,11 @@ impl Store {
         let mut pins = Vec::new();
         for path in entries(&self.layout().pins())? {
             let malformed = |reason: &dyn ToString| StoreError::malformed(&path, "pin", reason);
-            let metadata = match fs_err::metadata(&path) {
-                Ok(metadata) => metadata,
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(failed()(error)),
+            let bytes = match regular::read(&path, LONGEST).map_err(failed())? {
+                Content::Absent => continue,
+                Content::Unfit(why) => return Err(malformed(&format!("it {why}"))),
+                Content::Bytes(bytes) => bytes,
             };
-            if !metadata.is_file() || metadata.len() > LONGEST {
-                return Err(malformed(&"it is no short file"));
-            }
-            let bytes = fs_err::read(&path).map_err(failed())?;
             // Whatever cannot be understood may keep something that must not be lost: it is told, never passed over.
             let pin: Pin = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
             if pin.format > FORMAT {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::catalogue::entries;
 use super::durable::{rename_new, replace, unique};
 use super::hash::hash_file;
+use super::regular::{self, Content};
 use super::stamp::Stamp;
 use super::{ActionKey, Artifact, Store, StoreError, own};
 
@@ -262,13 +263,11 @@ fn lenient(read: Result<Option<Publication>, StoreError>) -> Result<Option<Publi
 fn read(file: Utf8PathBuf) -> Result<Option<Publication>, StoreError> {
     let failed = || StoreError::io("cannot read what was published");
     let malformed = |reason: &dyn ToString| StoreError::malformed(&file, "note of a published copy", reason);
-    match fs_err::metadata(&file) {
-        Ok(metadata) if metadata.len() <= LONGEST => {}
-        Ok(metadata) => return Err(malformed(&format!("it holds {} bytes", metadata.len()))),
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed()(error)),
-    }
-    let bytes = fs_err::read(&file).map_err(failed())?;
+    let bytes = match regular::read(&file, LONGEST).map_err(failed())? {
+        Content::Absent => return Ok(None),
+        Content::Unfit(why) => return Err(malformed(&format!("it {why}"))),
+        Content::Bytes(bytes) => bytes,
+    };
     let found: Publication = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
     if found.format > FORMAT {
         return Err(StoreError::Newer {
@@ -310,7 +309,7 @@ fn set_aside(path: &Utf8Path) -> io::Result<Utf8PathBuf> {
 
 /// Copies a file, sharing its blocks where the file system can, and digests the copy.
 fn copy_verified(from: &Utf8Path, to: &Utf8Path) -> io::Result<Digest> {
-    let mut source = fs_err::File::open(from)?;
+    let mut source = regular::open(from)?;
     let mut copy = fs_err::OpenOptions::new().write(true).create_new(true).open(to)?;
     if rustix::fs::ioctl_ficlone(&copy, &source).is_ok() {
         copy.sync_data()?;

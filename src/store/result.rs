@@ -4,6 +4,7 @@ use camino::Utf8Path;
 use provenir_api::Digest;
 use serde::{Deserialize, Serialize};
 
+use super::regular::{self, Content};
 use super::{Action, ActionKey, StoreError};
 
 /// Format of a result file. 1 - the first.
@@ -96,15 +97,11 @@ impl ActionResult {
         const WHAT: &str = "result";
         let failed = || StoreError::io("cannot read a result");
         let malformed = |reason: &dyn ToString| StoreError::malformed(path, WHAT, reason);
-        let metadata = match fs_err::metadata(path) {
-            Ok(metadata) => metadata,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed()(error)),
+        let bytes = match regular::read(path, LONGEST).map_err(failed())? {
+            Content::Absent => return Ok(None),
+            Content::Unfit(why) => return Err(malformed(&format!("it {why}"))),
+            Content::Bytes(bytes) => bytes,
         };
-        if metadata.len() > LONGEST {
-            return Err(malformed(&format!("it holds {} bytes", metadata.len())));
-        }
-        let bytes = fs_err::read(path).map_err(failed())?;
         let version: Version = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
         if version.format > FORMAT {
             return Err(StoreError::Newer {

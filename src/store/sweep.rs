@@ -6,6 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::catalogue::entries;
 use super::durable::{touch, unique};
 use super::owner::{Liveness, Owner};
+use super::regular::{self, Content};
 use super::stamp::Stamp;
 use super::{Layout, StoreError};
 use crate::clock;
@@ -21,6 +22,8 @@ pub struct Workspace {
 const OLD: Duration = Duration::from_hours(24);
 
 const OWNER: &str = "owner.json";
+/// Longest such file that is read.
+const LONGEST: u64 = 64 << 10;
 
 impl Workspace {
     /// Makes a workspace.
@@ -62,6 +65,7 @@ impl Drop for Workspace {
 /// Removes what dead processes left below `tmp/`.
 pub fn sweep(layout: &Layout) -> Result<(), StoreError> {
     let failed = || StoreError::io("cannot clear away temporary files");
+    regular::refuse_link(&layout.tmp())?;
     for path in entries(&layout.tmp())? {
         if is_abandoned(&path) {
             let removed = if path.is_dir() {
@@ -113,8 +117,10 @@ fn is_abandoned(path: &Utf8Path) -> bool {
     };
     // The name is there from the first instant on; the file inside also tells of other containers and boots of this host.
     let owner = path.file_name().and_then(Owner::tagged).or_else(|| {
-        let bytes = fs_err::read(path.join(OWNER)).ok()?;
-        serde_json::from_slice(&bytes).ok()
+        match regular::read(&path.join(OWNER), LONGEST) {
+            Ok(Content::Bytes(bytes)) => serde_json::from_slice(&bytes).ok(),
+            _ => None,
+        }
     });
     match owner.map(|owner| owner.liveness()) {
         Some(Liveness::Alive) => return false,

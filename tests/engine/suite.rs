@@ -4,6 +4,7 @@
 //! * `reuse`: nothing is computed twice, and everything that must be is.
 //! * `publish`: named copies.
 //! * `failures`: what fails is told, and spares what does not depend on it.
+//! * `hostile`: stores made to harm; `clock`: a clock that jumps.
 //! * `faults`: kills, full disks, stores that cannot be written to.
 //! * `sharing`: several processes on one store.
 //! * `determinism`: the same results whatever the order, the folder, and the number of workers.
@@ -29,6 +30,7 @@
 mod alone;
 mod attempts;
 mod auditing;
+mod clock;
 mod commands;
 mod context;
 mod determinism;
@@ -39,6 +41,7 @@ mod failures;
 mod faults;
 mod groups;
 mod history;
+mod hostile;
 mod keeping;
 mod policies;
 mod programs;

@@ -155,3 +155,84 @@ fn a_base_and_a_pipe_are_read_with_care() {
         "{said}"
     );
 }
+
+#[test]
+fn more_cells_than_the_limit_are_refused_with_their_count() {
+    // As many values as fit into a manifest, on one axis.
+    let values: Vec<String> = (0..600_000).map(|value| value.to_string()).collect();
+    let text = format!(
+        "format = 1\npipeline.name = \"p\"\naxes = {{ a = [{}], b = [1, 2] }}\n\
+         stages.s = {{ kind = \"make\", params = {{ count = 1 }}, over = [\"a\", \"b\"] }}\n",
+        values.join(",")
+    );
+    let told = said(text.as_bytes());
+    assert!(
+        told.contains(
+            "the pipeline has 1200000 cells; the limit is 1000000 (`s` alone has 1200000: a (600000) × b (2))"
+        ),
+        "{told}"
+    );
+    // More cells than any number counts.
+    let axes: Vec<String> = (0..64)
+        .map(|axis| format!("a{axis} = [{}]", values[..10].join(",")))
+        .collect();
+    let over: Vec<String> = (0..64).map(|axis| format!("\"a{axis}\"")).collect();
+    let text = format!(
+        "format = 1\npipeline.name = \"p\"\naxes = {{ {} }}\n\
+         stages.s = {{ kind = \"make\", params = {{ count = 1 }}, over = [{}] }}\n",
+        axes.join(", "),
+        over.join(", ")
+    );
+    let told = said(text.as_bytes());
+    assert!(told.contains("cells; the limit is 1000000"), "{told}");
+}
+
+/// Letters of another alphabet that look like those of a name: the message says which they are.
+#[test]
+fn names_that_only_look_right_are_told_apart_wherever_they_refer_to_something() {
+    let manifest = |kind: &str, stage: &str, port: &str, axis: &str, parameter: &str| {
+        format!(
+            "format = 1\npipeline.name = \"p\"\naxes.epsilon = [0.5]\n\
+             stages.data = {{ kind = \"{kind}\", params = {{ {parameter} = 1 }} }}\n\
+             stages.fine = {{ kind = \"refine\", inputs = {{ {port} = \"{stage}\" }}, params = {{ fraction = \"${{{axis}}}\" }} }}\n"
+        )
+    };
+    assert_eq!(
+        said(manifest("make", "data", "samples", "epsilon", "count").as_bytes()),
+        ""
+    );
+    for (text, letter) in [
+        (
+            manifest("m\u{430}ke", "data", "samples", "epsilon", "count"),
+            "U+0430",
+        ),
+        (
+            manifest("make", "d\u{430}ta", "samples", "epsilon", "count"),
+            "U+0430",
+        ),
+        (
+            manifest("make", "data", "\"s\u{430}mples\"", "epsilon", "count"),
+            "U+0430",
+        ),
+        (
+            manifest("make", "data", "samples", "\u{435}psilon", "count"),
+            "U+0435",
+        ),
+        (
+            manifest("make", "data", "samples", "epsilon", "\"c\u{43e}unt\""),
+            "U+043E",
+        ),
+        // Full width; and what cannot be seen at all is shown as something.
+        (
+            manifest("\u{ff4d}ake", "data", "samples", "epsilon", "count"),
+            "U+FF4D",
+        ),
+        (
+            manifest("ma\u{200b}ke", "data", "samples", "epsilon", "count"),
+            "`ma\u{fffd}ke`",
+        ),
+    ] {
+        let told = said(text.as_bytes());
+        assert!(told.contains(letter), "{letter}: {told}\n{text}");
+    }
+}

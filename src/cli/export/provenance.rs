@@ -147,7 +147,7 @@ fn tell(provenance: &Provenance, without_data: bool) {
         .artifacts
         .iter()
         .filter_map(|artifact| artifact.file.size)
-        .sum();
+        .fold(0, u64::saturating_add);
     let count = |number: usize, what: &str| {
         format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
     };

@@ -5,11 +5,12 @@ use jiff::Timestamp;
 use provenir_api::Digest;
 use serde::Serialize;
 
-use super::{Recorder, append, line};
+use super::{Recorder, line};
 use crate::exec::Summary;
 use crate::record::RunId;
 use crate::record::model::is_render;
 use crate::record::read::RunStore;
+use crate::store::append;
 
 /// A line of the file of runs that executed nothing.
 #[derive(Serialize)]

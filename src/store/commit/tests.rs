@@ -391,3 +391,27 @@ fn checkpoints_go_when_their_cell_is_committed() {
     fixture.commit(fixture.staged(1, "one"));
     assert!(!partial.exists());
 }
+
+/// Bytes that this thread has read.
+fn bytes_read() -> u64 {
+    let counters = fs_err::read_to_string("/proc/thread-self/io").unwrap();
+    let read = counters.lines().find_map(|line| line.strip_prefix("rchar: "));
+    read.unwrap().parse().unwrap()
+}
+
+/// A worker hashes what it writes; that has to do.
+#[test]
+fn what_is_committed_is_not_read_again() {
+    const LENGTH: usize = 8 << 20;
+    let fixture = Fixture::new();
+    let staged = fixture.staged(1, &"x".repeat(LENGTH));
+    let before = bytes_read();
+    let committed = fixture.store.commit(vec![staged]);
+    let read = bytes_read() - before;
+    assert_eq!(committed[0].as_ref().unwrap().outcome, Outcome::New);
+    assert!(read < 64 << 10, "{read} bytes were read");
+    // The counter counts: whoever reads the object reads all of it.
+    let object = committed[0].as_ref().unwrap().committed.outputs()[0].object;
+    fs_err::read(fixture.store.layout().object(&object)).unwrap();
+    assert!(bytes_read() - before >= LENGTH as u64);
+}
