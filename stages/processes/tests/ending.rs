@@ -18,6 +18,7 @@ fn is_alive(pid: &str) -> bool {
 fn start(script: &str, lines: usize) -> (std::process::Child, Vec<String>) {
     let mut child = Command::new("sh")
         .args(["-c", script])
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
