@@ -449,8 +449,8 @@ fn words_that_are_not_utf8_are_a_wrong_request() {
         assert!(outcome.stderr.contains("UTF-8"), "{outcome:#?}");
     }
     let folder = context.folder.as_std_path().join(odd);
-    std::fs::create_dir(&folder).unwrap();
-    std::fs::copy(context.path("pipeline.toml"), folder.join("pipeline.toml")).unwrap();
+    fs_err::create_dir(&folder).unwrap();
+    fs_err::copy(context.path("pipeline.toml"), folder.join("pipeline.toml")).unwrap();
     let outcome = finish(context.command(&["run"]).current_dir(&folder)).assert_code(2);
     assert!(outcome.stderr.contains("UTF-8"), "{outcome:#?}");
 }
@@ -472,7 +472,7 @@ fn names_that_are_not_utf8_in_a_store_are_nobodys() {
         let folder = context.path("cache").join(bucket);
         fs_err::create_dir_all(&folder).unwrap();
         let odd = folder.as_std_path().join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
-        std::fs::write(odd, "x").unwrap();
+        fs_err::write(odd, "x").unwrap();
     }
     for reader in READERS {
         assert_orderly(&bounded(&context, reader), &reader);
