@@ -1,12 +1,12 @@
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 use camino::Utf8PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::place::Place;
-use crate::store::{ActionKey, Layout, Store, StoreError};
+use crate::store::{ActionKey, Layout, Store, StoreError, append_lines};
 
 /// The file beside the records of runs to which verdicts are appended, a line each.
 const NAME: &str = "audits.jsonl";
@@ -79,12 +79,7 @@ impl Record {
             serde_json::to_writer(&mut lines, record).map_err(|error| failed()(error.into()))?;
             lines.push(b'\n');
         }
-        let mut file = fs_err::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(folder.join(NAME))
-            .map_err(failed())?;
-        file.write_all(&lines).map_err(failed())?;
+        let file = append_lines(&folder.join(NAME), &lines).map_err(failed())?;
         file.sync_data().map_err(failed())
     }
 }

@@ -64,7 +64,7 @@ pub use result::{ActionResult, Artifact};
 pub use sweep::{Abandoned, Workspace, abandoned, sweep};
 pub use verify::{Scope, Verification};
 
-pub(crate) use durable::replace;
+pub(crate) use durable::{append_lines, replace};
 pub(crate) use error::FULL;
 pub(crate) use hash::hash_file;
 
