@@ -4,7 +4,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 PROVENIR := target/release/provenir
 .DEFAULT_GOAL := help
 
-.PHONY: quickstart test lint bench bench-engine fuzz setup build oracle smoke help
+.PHONY: quickstart test soak lint bench bench-engine fuzz setup build oracle smoke help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -19,6 +19,11 @@ test: build ## set up, build, and run every test
 	@scripts/check_parquet.sh
 	@scripts/check_exports.sh
 	@scripts/check_examples.sh
+
+soak: build ## kill, and fail, at random system calls: make soak KILLS=500 SEED=1 (both may be left out)
+	@cargo test --release --workspace --test engine --no-run
+	@PROVENIR_SOAK=$(or $(KILLS),500) PROVENIR_SOAK_SEED=$(or $(SEED),1) \
+		cargo test --release --workspace --test engine --quiet -- --nocapture soak:: sharing::
 
 lint: setup ## formatting, lints, documentation, licences
 	@scripts/setup.sh lint

@@ -1,12 +1,12 @@
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 use camino::Utf8PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::place::Place;
-use crate::store::{ActionKey, Layout, Store, StoreError, append, open_regular};
+use crate::store::{ActionKey, Layout, Store, StoreError, append_lines, open_regular};
 
 /// The file beside the records of runs to which verdicts are appended, a line each.
 const NAME: &str = "audits.jsonl";
@@ -88,8 +88,7 @@ impl Record {
             serde_json::to_writer(&mut lines, record).map_err(|error| failed()(error.into()))?;
             lines.push(b'\n');
         }
-        let mut file = append(&folder.join(NAME)).map_err(failed())?;
-        file.write_all(&lines).map_err(failed())?;
+        let file = append_lines(&folder.join(NAME), &lines).map_err(failed())?;
         file.sync_data().map_err(failed())
     }
 }

@@ -77,9 +77,13 @@ pub(super) fn carry_out(
     };
     let survey = Survey::take(plan, store, &options.force)?;
     let outcome = exec::run(survey, plan, store, &options, &mut both);
-    if let Some(error) = both.recorder.unnoted().or(outcome.unnoted.as_ref()) {
+    if let Some(error) = both.recorder.unnoted() {
         say(&format!(
             "warning: the store cannot be written to, so that nothing of this run is recorded there: {error}"
+        ));
+    } else if let Some(error) = &outcome.unnoted {
+        say(&format!(
+            "warning: what was published is in its place, but the store could not note that: {error}"
         ));
     }
     if let Some(failure) = &outcome.unrecorded {

@@ -1,14 +1,15 @@
 //! What a run leaves behind: counts, copies, and what is remembered of its cells.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use super::event::Event;
 use super::scheduler::{RunOutcome, Scheduler};
 use super::state::{Fate, State};
 use crate::plan::CellIndex;
-use crate::store::{ActionKey, Committed, Copied, Published, Publisher, StoreError};
+use crate::store::{ActionKey, Committed, Copied, Published, Publisher, Store, StoreError};
 
 impl Scheduler<'_, '_> {
     /// Remembers which action each cell is, where that is not known already, so that it can be said later what changed.
@@ -90,6 +91,7 @@ impl Scheduler<'_, '_> {
     /// Publishes copies of what is known; gives those that are in their places.
     fn publish(&mut self, results: &[Option<Committed>]) -> Vec<Utf8PathBuf> {
         let mut published = Vec::new();
+        let mut folders = BTreeSet::new();
         for (index, (cell, result)) in self.plan.cells.iter().zip(results).enumerate() {
             let Some(result) = result else { continue };
             for publish in &cell.publish {
@@ -118,6 +120,7 @@ impl Scheduler<'_, '_> {
                             continue;
                         }
                         self.summary.published += 1;
+                        folders.extend(path.parent().map(Utf8Path::to_owned));
                         self.voice.say(&Event::Published {
                             cell,
                             port: publish.port,
@@ -143,6 +146,9 @@ impl Scheduler<'_, '_> {
                     }
                 }
             }
+        }
+        for folder in folders {
+            Store::remove_unfinished_copies(&folder);
         }
         published
     }

@@ -1,7 +1,9 @@
 //! Writes a run down while it happens.
 //!
+//! * `lines`: files of lines, of which none is spoilt by another that could not be written.
 //! * `noop`: what is written of a run that executed nothing.
 
+mod lines;
 mod noop;
 
 use std::collections::BTreeMap;
@@ -15,6 +17,7 @@ use jiff::Timestamp;
 use provenir_api::protocol::Level;
 use serde::Serialize;
 
+use self::lines::Lines;
 use super::model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, RunFile};
 use super::{Git, RunId};
 use crate::clock;
@@ -61,8 +64,8 @@ pub struct Recorder<'a> {
 /// The files of a run that executes something.
 struct Files {
     folder: Utf8PathBuf,
-    records: fs_err::File,
-    events: fs_err::File,
+    records: Lines,
+    events: Lines,
     /// Writes `run.json`, beside the run because git may take its time.
     head: Option<JoinHandle<io::Result<()>>>,
 }
@@ -157,8 +160,8 @@ impl<'a> Recorder<'a> {
             replace(&unnamed, &path, &pretty(&file)?)
         });
         self.files = Some(Files {
-            records: append(&folder.join("records.jsonl"))?,
-            events: append(&folder.join("events.jsonl"))?,
+            records: Lines::create(&folder.join("records.jsonl"))?,
+            events: Lines::create(&folder.join("events.jsonl"))?,
             folder,
             head: Some(head),
         });
@@ -167,7 +170,7 @@ impl<'a> Recorder<'a> {
 
     fn record(&mut self, record: &Record) -> io::Result<()> {
         match &mut self.files {
-            Some(files) => line(&mut files.records, record),
+            Some(files) => files.records.add(record),
             None => Ok(()),
         }
     }
@@ -251,8 +254,8 @@ impl<'a> Recorder<'a> {
         let Some(mut files) = self.files.take() else {
             return Ok(());
         };
-        files.records.sync_data()?;
-        files.events.sync_data()?;
+        files.records.sync()?;
+        files.events.sync()?;
         if let Some(head) = files.head.take() {
             head.join()
                 .map_err(|_| io::Error::other("the thread that describes the run panicked"))??;
@@ -283,13 +286,10 @@ impl<'a> Recorder<'a> {
             _ => true,
         };
         match &mut self.files {
-            Some(files) if due => line(
-                &mut files.events,
-                &Timed {
-                    time: clock::now(),
-                    event,
-                },
-            ),
+            Some(files) if due => files.events.add(&Timed {
+                time: clock::now(),
+                event,
+            }),
             _ => Ok(()),
         }
     }
@@ -403,11 +403,6 @@ impl Subscriber for Recorder<'_> {
     }
 }
 
-/// One write a line, so that lines of several processes never mix.
-fn line(file: &mut fs_err::File, value: &impl Serialize) -> io::Result<()> {
-    let mut bytes = serde_json::to_vec(value)?;
-    bytes.push(b'\n');
-    file.write_all(&bytes)
 }
 
 fn pretty(value: &impl Serialize) -> io::Result<Vec<u8>> {

@@ -350,10 +350,16 @@ impl Store {
         }
         let partial = self.layout().partial(&key);
         match fs_err::remove_dir_all(partial) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Ok(()) => {}
+            // The worker of a command that was killed may still write there: that is for `gc`.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty
+                ) => {}
+            Err(error) => {
                 return Err(StoreError::io("cannot remove the checkpoints of a finished cell")(error));
             }
-            _ => {}
         }
         Ok(Commit {
             committed: Committed { key, outputs },

@@ -1,7 +1,7 @@
 //! Writes that survive a power cut, and names that are given once.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, CWD, RenameFlags, Timespec, Timestamps, UTIME_NOW, uti
 use rustix::io::Errno;
 
 use super::owner::Owner;
+use super::regular;
 use crate::clock;
 
 /// From this many files on, one `syncfs` costs less than an `fsync` each (measured on ext4: 0.1 to 0.2 ms a file
@@ -88,6 +89,23 @@ pub(crate) fn replace(unnamed: &Utf8Path, path: &Utf8Path, bytes: &[u8]) -> io::
     written
 }
 
+/// Appends lines, in one write, to a file that other processes append to as well; makes it where it is missing. What a
+/// process that was killed wrote of a line is ended first, so that it does not spoil the next.
+pub(crate) fn append_lines(path: &Utf8Path, lines: &[u8]) -> io::Result<fs_err::File> {
+    let mut file = regular::append(path)?;
+    let mut last = [b'\n'];
+    if file.metadata()?.len() > 0 {
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+    }
+    if last == [b'\n'] {
+        file.write_all(lines)?;
+    } else {
+        file.write_all(&[b"\n", lines].concat())?;
+    }
+    Ok(file)
+}
+
 /// Writes a file that must not exist yet, and makes its bytes durable.
 fn write_new(path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = fs_err::OpenOptions::new()
@@ -130,6 +148,18 @@ pub(super) fn unique(folder: &Utf8Path) -> Utf8PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_that_is_not_complete_spoils_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Utf8Path::from_path(folder.path()).unwrap().join("lines");
+        append_lines(&path, b"one\n").unwrap();
+        append_lines(&path, b"tw").unwrap();
+        append_lines(&path, b"three\nfour\n").unwrap();
+        append_lines(&path, b"five\n").unwrap();
+        let text = fs_err::read_to_string(path).unwrap();
+        assert_eq!(text, "one\ntw\nthree\nfour\nfive\n");
+    }
 
     #[test]
     fn a_name_is_given_once() {

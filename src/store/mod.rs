@@ -65,7 +65,7 @@ pub use result::{ActionResult, Artifact};
 pub use sweep::{Abandoned, Workspace, abandoned, sweep};
 pub use verify::{Scope, Verification};
 
-pub(crate) use durable::replace;
+pub(crate) use durable::{append_lines, replace};
 pub(crate) use error::FULL;
 pub(crate) use hash::hash_file;
 pub(crate) use regular::{Content, append, open as open_regular, read as read_regular};

@@ -7,10 +7,13 @@ use serde::{Deserialize, Serialize};
 use super::catalogue::entries;
 use super::durable::{rename_new, replace, unique};
 use super::hash::hash_file;
+use super::owner::{Liveness, Owner};
 use super::regular::{self, Content};
 use super::stamp::Stamp;
 use super::{ActionKey, Artifact, Store, StoreError, own};
 
+/// What the names of copies begin with that are not complete.
+const HIDDEN: &str = ".provenir-";
 /// Format of a publication file. 1 - the first.
 const FORMAT: u32 = 1;
 /// Longest publication file that is read.
@@ -157,6 +160,18 @@ impl Store {
         })
     }
 
+    /// Removes the copies that processes of this host began in a folder before they were killed. They are hidden, and harm
+    /// nobody, so that one that cannot be removed is left.
+    pub fn remove_unfinished_copies(folder: &Utf8Path) {
+        for path in entries(folder).unwrap_or_default() {
+            let owner = path.file_name().and_then(|name| name.strip_prefix(HIDDEN));
+            let owner = owner.and_then(Owner::tagged);
+            if owner.is_some_and(|owner| owner.liveness() == Liveness::Dead) {
+                fs_err::remove_file(path).ok();
+            }
+        }
+    }
+
     /// Whether nothing is lost with a file of which nothing is remembered: its bytes are an object's, or it is a figure as it
     /// was drawn, which says itself what to draw it from. A table that this store does not have may be all that is left of
     /// hours of work, whoever made it.
@@ -282,7 +297,7 @@ fn read(file: Utf8PathBuf) -> Result<Option<Publication>, StoreError> {
 /// A name for a file that is being written, which nobody takes for a figure.
 fn hidden(folder: &Utf8Path) -> Utf8PathBuf {
     let unnamed = unique(folder);
-    folder.join(format!(".provenir-{}", unnamed.file_name().unwrap_or_default()))
+    folder.join(format!("{HIDDEN}{}", unnamed.file_name().unwrap_or_default()))
 }
 
 /// Gives a file another name in its folder, and returns that. Where the same bytes are kept there already, the file is

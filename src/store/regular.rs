@@ -44,6 +44,7 @@ pub(crate) fn open(path: &Utf8Path) -> io::Result<File> {
 pub(crate) fn append(path: &Utf8Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
     let file = fs_err::OpenOptions::new()
+        .read(true)
         .append(true)
         .create(true)
         .custom_flags(flags.bits().cast_signed())

@@ -74,8 +74,11 @@ pub fn sweep(layout: &Layout) -> Result<(), StoreError> {
                 fs_err::remove_file(&path)
             };
             match removed {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed()(error)),
-                _ => {}
+                Ok(()) => {}
+                // Another process sweeps, too; or a worker that has not yet noticed that its command was killed still writes there,
+                // so that the next run sweeps again.
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => {}
+                Err(error) => return Err(failed()(error)),
             }
         }
     }

@@ -5,8 +5,8 @@ use provenir_kinds::render::Render;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// All of them.
-pub fn kinds() -> Vec<Box<dyn AnyKind>> {
+/// Those of which there is one version.
+pub(crate) fn kinds() -> Vec<Box<dyn AnyKind>> {
     vec![
         erase::<Noop>(),
         erase::<Sleep>(),
@@ -25,7 +25,7 @@ fn number() -> Content {
     Content::Table(TableSchema::new(vec![Column::new("value", ColumnType::Float64)]))
 }
 
-fn optional_input() -> Vec<InputPort> {
+pub(crate) fn optional_input() -> Vec<InputPort> {
     vec![
         InputPort {
             name: "one",
@@ -44,7 +44,7 @@ fn optional_input() -> Vec<InputPort> {
     ]
 }
 
-fn number_output(volatile: bool) -> Vec<OutputPort> {
+pub(crate) fn number_output(volatile: bool) -> Vec<OutputPort> {
     vec![OutputPort {
         name: "sum",
         doc: "The sum, one row.",

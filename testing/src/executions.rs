@@ -12,8 +12,8 @@ use crate::declarations::{
     TeamParameters,
 };
 
-/// All of them.
-pub fn executions() -> Vec<Box<dyn AnyExecution>> {
+/// Those of kinds of which there is one version.
+pub(crate) fn executions() -> Vec<Box<dyn AnyExecution>> {
     vec![
         erase(RunNoop),
         erase(RunSleep),
@@ -28,7 +28,7 @@ pub fn executions() -> Vec<Box<dyn AnyExecution>> {
     ]
 }
 
-fn sum(inputs: &Inputs, value: f64) -> Result<Outputs, Failure> {
+pub(crate) fn sum(inputs: &Inputs, value: f64) -> Result<Outputs, Failure> {
     let mut sum = value;
     for input in inputs.many("one").iter().chain(inputs.many("many")) {
         sum += input.table.column_f64("value")?.iter().sum::<f64>();

@@ -125,17 +125,7 @@ impl Context {
     /// Starts `run --json` and lets it go on.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
         let mut command = self.command(&[&["run", "--json"], arguments].concat());
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let events = BufReader::new(child.stdout.take().unwrap());
-        Running {
-            child,
-            events,
-            seen: Vec::new(),
-        }
+        Running::start(&mut command)
     }
 
     /// Every result of the store: key → file content.
@@ -219,6 +209,21 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// Starts a command that says what happens in events.
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let events = BufReader::new(child.stdout.take().unwrap());
+        Running {
+            child,
+            events,
+            seen: Vec::new(),
+        }
+    }
+
     /// Reads events until one is of this kind, about this cell.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, event: &str, cell: &str) -> Value {

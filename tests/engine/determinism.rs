@@ -66,11 +66,11 @@ fn a_result_knows_neither_clock_nor_host() {
     assert_eq!(context.results(), again.results());
 }
 
-/// A small generator of graphs; which numbers it gives does not matter, only that they are the same every time.
-struct Draw(u64);
+/// A small generator; which numbers it gives does not matter, only that they are the same every time.
+pub(crate) struct Draw(pub(crate) u64);
 
 impl Draw {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)

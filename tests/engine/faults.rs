@@ -1,8 +1,10 @@
 use std::os::unix::fs::PermissionsExt;
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::context::{CHAIN, COMMAND, Context, eventually, files, finish, is_alive, is_root};
+use crate::kernel::{Conditions, Fault, What, kernel};
 
 const SLOW: &str = r#"
 format = 1
@@ -64,6 +66,34 @@ fn kills_at_any_moment_lose_only_what_was_not_finished() {
     context.executed(&["--force", "total"]);
     assert_eq!(context.results(), undisturbed);
     context.check_store();
+}
+
+/// The worker of a killed command ends when it notices that; what it writes until then is in nobody's way.
+#[test]
+fn folders_that_a_dying_worker_still_writes_to_stop_nobody() {
+    let Some(kernel) = kernel() else { return };
+    for part in ["/cache/tmp", "/partial-v1"] {
+        let context = Context::new(SLOW);
+        let mut running = context.start(&["--jobs", "1"]);
+        running.wait_for("cell-progress", "nap[a=1]");
+        running.signal(Signal::KILL);
+        running.finish();
+        let mut command = context.command(&["run", "--json"]);
+        let fault = Fault {
+            operation: "remove".to_owned(),
+            part: part.to_owned(),
+            number: 1,
+            what: What::FromThenOn(Errno::NOTEMPTY),
+        };
+        let conditions = Conditions {
+            fault: Some(fault.clone()),
+            ..Conditions::default()
+        };
+        let watch = kernel.impose(&context, &mut command, &conditions);
+        finish(&mut command).assert_code(0);
+        assert!(watch.has_failed(&fault));
+        assert_eq!(context.results(), undisturbed(SLOW).results());
+    }
 }
 
 #[test]

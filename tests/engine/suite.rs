@@ -1,11 +1,14 @@
 //! The engine seen from outside: the command as it ships, with kinds that need neither LibTorch nor Bullet.
 //!
 //! * `context`: a folder, a store, a scrubbed environment, and what a run said.
+//! * `behaviour`: what a change makes run again, a row of the table each.
 //! * `reuse`: nothing is computed twice, and everything that must be is.
 //! * `publish`: named copies.
 //! * `failures`: what fails is told, and spares what does not depend on it.
 //! * `hostile`: stores made to harm; `clock`: a clock that jumps.
 //! * `faults`: kills, full disks, stores that cannot be written to.
+//! * `kernel`: system calls that fail, or are the last of their process, as they are told to.
+//! * `soak`: faults at every point of a commit, and at random ones.
 //! * `sharing`: several processes on one store.
 //! * `determinism`: the same results whatever the order, the folder, and the number of workers.
 //! * `telling`: what a person reads of a run, and of what was meant by a word on the command line.
@@ -27,9 +30,15 @@
     reason = "what fails in a helper fails the test that called it, as in the test itself"
 )]
 
+#![expect(
+    clippy::print_stderr,
+    reason = "what is skipped is told, and what was being tried where that fails"
+)]
+
 mod alone;
 mod attempts;
 mod auditing;
+mod behaviour;
 mod clock;
 mod commands;
 mod context;
@@ -43,6 +52,7 @@ mod groups;
 mod history;
 mod hostile;
 mod keeping;
+mod kernel;
 mod policies;
 mod programs;
 mod publish;
@@ -50,5 +60,6 @@ mod records;
 mod render;
 mod reuse;
 mod sharing;
+mod soak;
 mod telling;
 mod tracing;

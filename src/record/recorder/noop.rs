@@ -5,12 +5,13 @@ use jiff::Timestamp;
 use provenir_api::Digest;
 use serde::Serialize;
 
-use super::{Recorder, line};
+use super::Recorder;
+use super::lines::line;
 use crate::exec::Summary;
 use crate::record::RunId;
 use crate::record::model::is_render;
 use crate::record::read::RunStore;
-use crate::store::append;
+use crate::store::append_lines;
 
 /// A line of the file of runs that executed nothing.
 #[derive(Serialize)]
@@ -84,6 +85,7 @@ impl Recorder<'_> {
             published: &self.restored,
             repeats,
         };
-        line(&mut append(&RunStore::new(self.store.layout()).noops())?, &noop)
+        let path = RunStore::new(self.store.layout()).noops();
+        append_lines(&path, &line(&noop)?).map(drop)
     }
 }
