@@ -17,6 +17,7 @@ test: build ## set up, build, and run every test
 	@cargo test --release --workspace --no-run
 	@cargo test --release --workspace --quiet
 	@scripts/check_parquet.sh
+	@scripts/check_figures.sh
 	@scripts/check_exports.sh
 	@scripts/check_examples.sh
 

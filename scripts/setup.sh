@@ -2,7 +2,7 @@
 # Lays down what the build needs, says what it does, and skips what is there.
 #
 #   scripts/setup.sh build     Debian packages, Rust, LibTorch
-#   scripts/setup.sh test      the Python environment that reads our Parquet files and validates our exports in the tests
+#   scripts/setup.sh test      the Python environment that reads our Parquet files and PDF figures and validates our exports in the tests
 #   scripts/setup.sh lint      cargo-deny
 #   scripts/setup.sh oracle    PyBullet, for `make oracle` and `make bench`
 #   scripts/setup.sh torch     PyTorch and Stable-Baselines3 (2.7 GB to download, 4.7 GB on disk), for the same

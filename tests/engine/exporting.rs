@@ -565,7 +565,7 @@ fn a_request_that_cannot_be_met_says_why() {
     ");
     insta::assert_snapshot!(said(&["data.txt", "--format", "prov"]), @r"
     error: `data.txt` does not say where it comes from, and the store `cache` does not know it
-      help: figures (SVG, PNG, GIF) carry their origin; `--cache` names another store
+      help: figures (SVG, PNG, PDF, GIF) carry their origin; `--cache` names another store
     ");
     insta::assert_snapshot!(said(&["--format", "prov", "--without-data"]), @r"
     error: --without-data is for --format ro-crate

@@ -328,7 +328,7 @@ fn what_is_not_known_is_said() {
     };
     insta::assert_snapshot!(said(&["pipeline.toml"]), @r"
     error: `pipeline.toml` does not say where it comes from, and the store `cache` does not know it
-      help: figures (SVG, PNG, GIF) carry their origin; `--cache` names another store
+      help: figures (SVG, PNG, PDF, GIF) carry their origin; `--cache` names another store
     ");
     fs_err::write(context.path("found.svg"), figure(&context)).unwrap();
     insta::assert_snapshot!(said(&["found.svg", "--cache", "absent"]), @r"

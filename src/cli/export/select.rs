@@ -152,7 +152,7 @@ fn of_file(store: &Store, path: &Utf8Path) -> Result<Found, CommandError> {
         return Err(CommandError::request(format!(
             "`{shown}` does not say where it comes from, and the store `{root}` does not know it"
         ))
-        .help("figures (SVG, PNG, GIF) carry their origin; `--cache` names another store"));
+        .help("figures (SVG, PNG, PDF, GIF) carry their origin; `--cache` names another store"));
     };
     if !graph.knows(&key) {
         return Err(CommandError::request(format!(

@@ -217,7 +217,7 @@ fn trace_file(
             "`{shown}` does not say where it comes from, and the store `{}` does not know it",
             session::short(store.layout().root())
         ))
-        .help("figures (SVG, PNG, GIF) carry their origin; `--cache` names another store"));
+        .help("figures (SVG, PNG, PDF, GIF) carry their origin; `--cache` names another store"));
     };
     if !graph.knows(&key) {
         for line in head {

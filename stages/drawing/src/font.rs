@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::sync::OnceLock;
 
-use ttf_parser::Face;
+use ttf_parser::{Face, name_id};
 
 pub use ttf_parser::{GlyphId, OutlineBuilder};
 
@@ -59,7 +59,37 @@ impl Font {
         bounds.map_or(0.0, |bounds| f64::from(bounds.y_max)) / self.units()
     }
 
-    /// The letters of a text, and its length in font units. What the font lacks shows as its replacement character.
+    /// The font as a file (TrueType), for who embeds it.
+    pub fn file(&self) -> &'static [u8] {
+        self.face.raw_face().data
+    }
+
+    /// Its `PostScript` name.
+    pub fn name(&self) -> String {
+        let mut names = self.face.names().into_iter();
+        names
+            .find(|name| name.name_id == name_id::POST_SCRIPT_NAME && name.is_unicode())
+            .and_then(|name| name.to_string())
+            .expect("the bundled font has a name")
+    }
+
+    /// Left, bottom, right and top of all its letters together, in font units, y upwards.
+    pub fn bounds(&self) -> [i16; 4] {
+        let bounds = self.face.global_bounding_box();
+        [bounds.x_min, bounds.y_min, bounds.x_max, bounds.y_max]
+    }
+
+    /// How far lines reach above and below the base line, in font units, y upwards.
+    pub fn extents(&self) -> [i16; 2] {
+        [self.face.ascender(), self.face.descender()]
+    }
+
+    /// How far behind the beginning of a letter the next begins, without kerning, in font units.
+    pub fn advance(&self, glyph: GlyphId) -> i32 {
+        i32::from(self.face.glyph_hor_advance(glyph).unwrap_or_default())
+    }
+
+    /// The letters of a text, one for each character, and its length in font units. What the font lacks shows as its replacement character.
     pub fn place(&self, text: &str) -> (Vec<Placed>, i32) {
         let mut placed: Vec<Placed> = Vec::with_capacity(text.len());
         let mut x = 0;
@@ -73,7 +103,7 @@ impl Font {
                 x += self.kerning(before.glyph, glyph);
             }
             placed.push(Placed { glyph, x });
-            x += i32::from(self.face.glyph_hor_advance(glyph).unwrap_or_default());
+            x += self.advance(glyph);
         }
         (placed, x)
     }

@@ -393,9 +393,10 @@ impl Kind for Plot {
     const SUMMARY: &'static str = "Draws tables as a figure: curves with bands, reference lines, panels.";
     const REVISIONS: &'static [Revision] = &[
         // 2: figures carry a seal.
+        // 3: a figure is a PDF, too.
         Revision {
             part: "plot",
-            number: 2,
+            number: 3,
         },
         RANDOM,
         TABLE,
@@ -423,6 +424,11 @@ impl Kind for Plot {
         vec![
             port("svg", "The figure.", Content::File("svg".to_owned())),
             port("png", "The same as pixels.", Content::File("png".to_owned())),
+            port(
+                "pdf",
+                "The same as a page, its texts in an embedded font: for papers.",
+                Content::File("pdf".to_owned()),
+            ),
             port(
                 "data",
                 "What is drawn: one row per point, with its `category` where the horizontal axis has such, and one per panel and \

@@ -14,6 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             provenir_plot::to_png(&svg, 200, &figure.identity)?,
         )?;
         fs_err::write(format!("{folder}/{name}.svg"), svg)?;
+        fs_err::write(format!("{folder}/{name}.pdf"), figure.to_pdf()?)?;
     }
     Ok(())
 }

@@ -37,6 +37,8 @@ impl Execution for PlotExecution {
         let svg = figure.to_svg().map_err(|error| told(&error, parameters))?;
         context.check_cancelled()?;
         let png = to_png(&svg, parameters.dpi, &figure.identity)?;
+        context.check_cancelled()?;
+        let pdf = figure.to_pdf()?;
         context.info(format!(
             "{} points and {} reference lines in {} panels",
             summary.points.len(),
@@ -46,6 +48,7 @@ impl Execution for PlotExecution {
         Ok(Outputs::new()
             .file("svg", FigureIdentity::seal(svg.into_bytes()))
             .file("png", FigureIdentity::seal(png))
+            .file("pdf", FigureIdentity::seal(pdf))
             .table("data", data))
     }
 }
@@ -83,6 +86,7 @@ impl From<FigureError> for Failure {
             FigureError::Empty | FigureError::Unbounded { .. } | FigureError::NotPositive { .. } => {
                 Self::stage(message)
             }
+            FigureError::TooManyLetters { .. } => Self::stage(message).help("draw fewer labels"),
             FigureError::TooSmall { .. } => {
                 Self::stage(message).help("enlarge `size`, leave it out, or draw fewer panels")
             }

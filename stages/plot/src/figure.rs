@@ -131,6 +131,12 @@ pub enum FigureError {
         /// What each panel needs.
         needed: [f64; 2],
     },
+    /// More different letters than a PDF's font holds.
+    #[error("the figure has {count} different letters, and a PDF holds {limit}", limit = u16::MAX)]
+    TooManyLetters {
+        /// How many there are.
+        count: usize,
+    },
     /// More pixels than are reasonable.
     #[error("{width} × {height} pixels are more than the {limit} a picture may have", limit = Figure::MOST_PIXELS)]
     TooManyPixels {

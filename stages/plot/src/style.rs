@@ -1,12 +1,20 @@
 //! How series look: by colour for most, by marker and dashes for those who do not see colours and for black and white.
 
+use std::fmt;
+
 /// How many styles differ: 7 colours with a marker each, and 4 patterns of dashes.
 pub(crate) const COUNT: usize = 28;
 
 /// The colours of Okabe and Ito, "Color universal design" (2008), without yellow, which is pale on white, in an order
 /// that keeps neighbours far apart.
-const COLOURS: [&str; 7] = [
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000",
+const COLOURS: [Colour; 7] = [
+    Colour([0x00, 0x72, 0xb2]),
+    Colour([0xd5, 0x5e, 0x00]),
+    Colour([0x00, 0x9e, 0x73]),
+    Colour([0xcc, 0x79, 0xa7]),
+    Colour([0xe6, 0x9f, 0x00]),
+    Colour([0x56, 0xb4, 0xe9]),
+    Colour([0x00, 0x00, 0x00]),
 ];
 
 const MARKERS: [Marker; 7] = [
@@ -25,6 +33,22 @@ const DASHES: [&[f64]; 4] = [&[], &[4.5, 1.6], &[1.2, 1.4], &[6.0, 1.5, 1.2, 1.5
 /// Reference lines are thinner and grey, and have dashes of their own.
 const REFERENCE_DASHES: [&[f64]; 4] = [&[5.0, 3.0], &[1.5, 2.0], &[9.0, 3.0], &[7.0, 2.0, 1.5, 2.0]];
 
+/// A colour of sRGB: red, green and blue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Colour(pub(crate) [u8; 3]);
+
+/// As SVG writes it, with a digit for each channel where that says it all.
+impl fmt::Display for Colour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [red, green, blue] = self.0;
+        if self.0.iter().all(|channel| channel % 0x11 == 0) {
+            write!(f, "#{:x}{:x}{:x}", red / 0x11, green / 0x11, blue / 0x11)
+        } else {
+            write!(f, "#{red:02x}{green:02x}{blue:02x}")
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Marker {
     Circle,
@@ -39,7 +63,7 @@ pub(crate) enum Marker {
 /// How a series looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Style {
-    pub(crate) colour: &'static str,
+    pub(crate) colour: Colour,
     pub(crate) marker: Marker,
     pub(crate) dashes: &'static [f64],
 }
@@ -103,6 +127,13 @@ impl Marker {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn colours_are_written_as_svg_reads_them() {
+        assert_eq!(Colour([0x00, 0x72, 0xb2]).to_string(), "#0072b2");
+        assert_eq!(Colour([0xff, 0xff, 0xff]).to_string(), "#fff");
+        assert_eq!(Colour([0xe6, 0xe6, 0xe6]).to_string(), "#e6e6e6");
+    }
 
     #[test]
     fn no_two_styles_are_the_same_and_the_first_four_differ_without_colour() {

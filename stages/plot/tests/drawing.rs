@@ -231,7 +231,7 @@ fn what_cannot_be_drawn_is_an_error() {
 }
 
 #[test]
-fn both_files_say_which_cell_drew_them_from_what() {
+fn every_file_says_which_cell_drew_it_from_what() {
     for (name, figure) in gallery::figures() {
         let svg = figure.to_svg().unwrap();
         assert_eq!(
@@ -240,7 +240,62 @@ fn both_files_say_which_cell_drew_them_from_what() {
             "{name}"
         );
         let png = to_png(&svg, 40, &figure.identity).unwrap();
-        assert_eq!(FigureIdentity::read(&png), Some(figure.identity), "{name}");
+        assert_eq!(
+            FigureIdentity::read(&png),
+            Some(figure.identity.clone()),
+            "{name}"
+        );
+        let pdf = figure.to_pdf().unwrap();
+        assert_eq!(
+            FigureIdentity::read(&pdf),
+            Some(figure.identity.clone()),
+            "{name}"
+        );
+        let sealed = FigureIdentity::seal(pdf.clone());
+        assert!(FigureIdentity::is_unaltered(&sealed), "{name}");
+        assert!(sealed.len() > pdf.len());
+    }
+}
+
+#[test]
+fn words_of_a_figure_are_not_taken_for_its_identity() {
+    let other = FigureIdentity {
+        action_key: "another".to_owned(),
+        data: Digest::of(b"other"),
+    };
+    let (_, figure) = gallery::figures().remove(0);
+    for words in [other.xmp_description(), other.svg_metadata()] {
+        let figure = Figure {
+            title: words.clone(),
+            description: words,
+            ..figure.clone()
+        };
+        let svg = figure.to_svg().unwrap();
+        for file in [svg.into_bytes(), figure.to_pdf().unwrap()] {
+            assert_eq!(FigureIdentity::read(&file), Some(figure.identity.clone()));
+        }
+    }
+}
+
+/// Read by `scripts/check_figures.py` as well, which holds each PDF against the PNG and the words of the SVG.
+#[test]
+fn a_pdf_is_a_page_of_the_figures_size() {
+    let folder = format!("{}/figures", env!("CARGO_TARGET_TMPDIR"));
+    fs_err::create_dir_all(&folder).unwrap();
+    for (name, figure) in gallery::figures() {
+        let svg = figure.to_svg().unwrap();
+        let document = Document::parse(&svg).unwrap();
+        let size = document.root_element().attribute("viewBox").unwrap();
+        let pdf = FigureIdentity::seal(figure.to_pdf().unwrap());
+        let page = format!("/MediaBox[{size}]");
+        assert!(
+            pdf.windows(page.len()).any(|window| window == page.as_bytes()),
+            "{name}: {page}"
+        );
+        let png = to_png(&svg, 200, &figure.identity).unwrap();
+        fs_err::write(format!("{folder}/{name}.pdf"), pdf).unwrap();
+        fs_err::write(format!("{folder}/{name}.png"), png).unwrap();
+        fs_err::write(format!("{folder}/{name}.svg"), svg).unwrap();
     }
 }
 
@@ -311,9 +366,10 @@ fn bytes_are_those_recorded_on_every_platform() {
         let png = to_png(&svg, 60, &figure.identity).unwrap();
         writeln!(
             digests,
-            "{name} {} {}",
+            "{name} {} {} {}",
             Digest::of(svg.as_bytes()),
-            Digest::of(&png)
+            Digest::of(&png),
+            Digest::of(&figure.to_pdf().unwrap())
         )
         .unwrap();
     }

@@ -617,7 +617,7 @@ fn files_carry_the_action_key_and_the_digest_of_the_data() {
         action_key: "the key".to_owned(),
         data: outputs.get_table("data").unwrap().content(),
     };
-    for port in ["svg", "png"] {
+    for port in ["svg", "png", "pdf"] {
         assert_eq!(
             FigureIdentity::read(outputs.get_file(port).unwrap()),
             Some(identity.clone()),
@@ -689,7 +689,7 @@ fn the_data_of_a_figure_is_the_one_recorded() {
             outputs.get_table("data").unwrap().content()
         ));
     }
-    assert_eq!(Plot::REVISIONS[0].number, 2);
+    assert_eq!(Plot::REVISIONS[0].number, 3);
     assert_eq!(
         digests,
         include_str!("data.txt").lines().collect::<Vec<_>>(),
