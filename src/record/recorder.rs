@@ -403,8 +403,6 @@ impl Subscriber for Recorder<'_> {
     }
 }
 
-}
-
 fn pretty(value: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec_pretty(value)?;
     bytes.push(b'\n');
