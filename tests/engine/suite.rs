@@ -29,7 +29,6 @@
     clippy::unwrap_used,
     reason = "what fails in a helper fails the test that called it, as in the test itself"
 )]
-
 #![expect(
     clippy::print_stderr,
     reason = "what is skipped is told, and what was being tried where that fails"
