@@ -472,7 +472,7 @@ fn an_audit_holds_a_program_to_what_it_gave() {
     let context = copied();
     context.executed(&[]);
     let told = context.run(&["audit", "--all"]).assert_code(0).stdout;
-    assert!(told.contains("3"), "{told}");
+    assert!(told.contains('3'), "{told}");
     // One that gives something else each time.
     let context = alone(
         r#"["sh", "-c", "cat /proc/sys/kernel/random/uuid > out.txt"]"#,
