@@ -73,9 +73,17 @@ pub(crate) fn refuse_link(folder: &Utf8Path) -> Result<(), StoreError> {
 
 /// Whether [`open`] refused what is there.
 pub(crate) fn is_irregular(error: &io::Error) -> bool {
+    // What the system said stands below the path.
+    let below = || {
+        error
+            .get_ref()?
+            .source()?
+            .downcast_ref::<io::Error>()?
+            .raw_os_error()
+    };
     matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::IsADirectory)
         // A socket.
-        || error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error())
+        || error.raw_os_error().or_else(below) == Some(rustix::io::Errno::NXIO.raw_os_error())
 }
 
 /// Reads a regular file of at most `longest` bytes.

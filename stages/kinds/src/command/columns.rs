@@ -46,7 +46,11 @@ fn advice(name: &str) -> String {
     let scalars: Vec<String> = ColumnType::SCALARS.iter().map(ToString::to_string).collect();
     let of_scalar = |item: &str| {
         let lower = item.trim().to_lowercase();
-        let other = ELSEWHERE.iter().find(|(other, _)| *other == lower);
+        // Of a list, people write several.
+        let singular = lower.strip_suffix('s').unwrap_or(&lower);
+        let other = ELSEWHERE
+            .iter()
+            .find(|(other, _)| *other == lower || *other == singular);
         other
             .map(|(_, here)| *here)
             .or_else(|| nearest(item, scalars.iter().map(String::as_str)))
