@@ -28,15 +28,13 @@ pub(crate) fn open(path: &Utf8Path) -> io::Result<File> {
     let file = fs_err::OpenOptions::new()
         .read(true)
         .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-        .open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(io::Error::new(
-            ErrorKind::InvalidInput,
-            format!("`{path}` is not a regular file"),
-        ))
-    }
+        .open(path)
+        .map_err(|error| match fs_err::metadata(path) {
+            // A socket cannot even be opened.
+            Ok(found) if !found.is_file() => irregular(path),
+            _ => error,
+        })?;
+    only_regular(file, path)
 }
 
 /// Opens a regular file to write behind what it holds; makes it where it is missing. A link is not followed: what is appended
@@ -49,14 +47,19 @@ pub(crate) fn append(path: &Utf8Path) -> io::Result<File> {
         .create(true)
         .custom_flags(flags.bits().cast_signed())
         .open(path)?;
+    only_regular(file, path)
+}
+
+fn only_regular(file: File, path: &Utf8Path) -> io::Result<File> {
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
-        Err(io::Error::new(
-            ErrorKind::InvalidInput,
-            format!("`{path}` is not a regular file"),
-        ))
+        Err(irregular(path))
     }
+}
+
+fn irregular(path: &Utf8Path) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, format!("`{path}` is not a regular file"))
 }
 
 /// Refuses a link where a folder is expected whose content is cleared away: it leads out of the store.
@@ -73,17 +76,7 @@ pub(crate) fn refuse_link(folder: &Utf8Path) -> Result<(), StoreError> {
 
 /// Whether [`open`] refused what is there.
 pub(crate) fn is_irregular(error: &io::Error) -> bool {
-    // What the system said stands below the path.
-    let below = || {
-        error
-            .get_ref()?
-            .source()?
-            .downcast_ref::<io::Error>()?
-            .raw_os_error()
-    };
-    matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::IsADirectory)
-        // A socket.
-        || error.raw_os_error().or_else(below) == Some(rustix::io::Errno::NXIO.raw_os_error())
+    error.kind() == ErrorKind::InvalidInput
 }
 
 /// Reads a regular file of at most `longest` bytes.
