@@ -124,7 +124,7 @@ python_environment() {
     cp "$requirements" "$deps/$name/requirements.txt"
 }
 
-# A program from crates.io, below .deps/.
+# A program of Rust, below .deps/.
 cargo_program() {
     local name=$1 version=$2
     if [ "$(cat "$deps/$name/version" 2>/dev/null)" = "$version" ]; then
