@@ -161,13 +161,9 @@ fn disturb(kernel: Kernel, context: &Context, undisturbed: &Undisturbed, fault: 
         Some(0) => {
             assert_eq!(context.results(), undisturbed.results, "{outcome:#?}");
             assert_eq!(context.read("out/total.parquet"), undisturbed.published);
-            let failed = watch.failed(fault);
-            // That a copy, which is in its place, could not be noted is a warning.
-            if failed.iter().any(|call| call.path.contains("/published-v1")) {
+            // What hinders nothing, such as that a copy, which is in its place, could not be noted, is a warning all the same.
+            if watch.failed(fault).iter().any(|call| !may_be_silent(call)) {
                 assert_reason(fault, &outcome);
-            } else {
-                let swallowed: Vec<&Call> = failed.iter().filter(|call| !may_be_silent(call)).collect();
-                assert!(swallowed.is_empty(), "{swallowed:#?} was swallowed: {outcome:#?}");
             }
         }
         Some(code) => {
