@@ -142,14 +142,15 @@ impl<'a> Lines<'a> {
                 cell,
                 progress: report,
             } => {
-                let told = self.paces.entry(cell.index).or_default().tell(report);
+                let pace = self.paces.entry(cell.index).or_default();
+                pace.note(report);
                 let due = self
                     .told
                     .get(&cell.index)
                     .is_none_or(|told| told.elapsed() >= INTERVAL);
                 if due && !self.held.contains_key(&cell.index) {
                     self.told.insert(cell.index, clock::instant());
-                    say(&format!("{cell}: {told}"));
+                    say(&format!("{cell}: {}", pace.tell(report)));
                 }
             }
             _ => {

@@ -13,6 +13,11 @@ pub(super) struct Pace {
 }
 
 impl Pace {
+    /// Takes note of how far a cell is.
+    pub(super) fn note(&mut self, report: &Progress) {
+        self.first.get_or_insert_with(|| (clock::instant(), report.done));
+    }
+
     /// How far a cell is, and how long the rest of it takes if it goes on as fast, in words.
     pub(super) fn tell(&mut self, report: &Progress) -> String {
         let (since, before) = *self.first.get_or_insert((clock::instant(), report.done));
