@@ -8,6 +8,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+# Of the whole workspace, whose libraries are compiled: those of one package alone would be compiled again, with fewer features.
+bench() { cargo bench --quiet --profile release --workspace --bench "$1" -- "${@:2}"; }
 
 echo "== engine"
 scripts/setup.sh rivals
@@ -18,14 +20,12 @@ scripts/setup.sh oracle
 echo "== simulation: environment steps a second of processor time, beside PyBullet"
 .deps/oracle/bin/python scripts/bench_pybullet.py 2>/dev/null | grep -v '^argv'
 for robot in hopper walker2d half-cheetah ant; do
-    for lanes in 16 64 256; do
-        cargo bench --quiet --profile release -p provenir-sim --bench lanes -- "$robot" "$lanes" $((16000 / lanes))
-    done
+    bench lanes "$robot" 16 64 256
 done
-cargo bench --quiet --profile release -p provenir-sim --bench memory
+bench memory
 
 echo "== inference"
-cargo bench --quiet --profile release -p provenir-policy --bench inference -- --quick 2>/dev/null | grep -E 'time:|thrpt:|^[a-z]'
+bench inference --quick 2>/dev/null | grep -E 'time:|thrpt:|^[a-z]'
 
 echo "== 64 small policies, together beside one by one"
 cat >"$scratch/policies.toml" <<TOML
@@ -59,11 +59,11 @@ measured "one by one" "$scratch/apart" "$scratch/apart.toml" 1
 measured "together" "$scratch/policies" "$scratch/policies.toml"
 
 echo "== training step, one thread, beside PyTorch"
-cargo run --release --quiet -p provenir-train --example step
+cargo build --release --quiet --workspace --example step --example updates
+target/release/examples/step
 if [ "${1:-}" != --no-torch ]; then
     scripts/setup.sh torch
     .deps/torch/bin/python scripts/bench_torch.py
     echo "== updates of expert, one thread, beside Stable-Baselines3"
-    cargo build --release --quiet -p provenir-expert --example updates
     .deps/torch/bin/python scripts/bench_sac.py
 fi

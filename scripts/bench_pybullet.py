@@ -31,7 +31,7 @@ def pybullet_rate(environment, steps, generator):
 
 
 def our_rate(name, steps):
-    command = ["cargo", "bench", "--quiet", "--profile", "release", "-p", "provenir-sim", "--bench", "steps", "--", name, str(steps)]
+    command = ["cargo", "bench", "--quiet", "--profile", "release", "--workspace", "--bench", "steps", "--", name, str(steps)]
     return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 

@@ -5,7 +5,7 @@
 
 The workload is the same on both sides: batches gathered at random from 50,000 transitions, two critics and their targets,
 policy, learned temperature, Adam; one thread. Of ours it also times critics normalised as in CrossQ (policy delay 3). Needs
-what `scripts/setup.sh torch` installs.
+what `scripts/setup.sh torch` installs, and `cargo build --release --workspace --example updates`.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def agent(algorithm, batch, widths, observation, action):
 
 
 def our_rate(algorithm, batch, widths, observation, action, updates):
-    command = ["cargo", "run", "--quiet", "--release", "-p", "provenir-expert", "--example", "updates", "--"]
+    command = ["target/release/examples/updates"]
     command += map(str, [algorithm, batch, ",".join(map(str, widths)), observation, action, updates])
     return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 

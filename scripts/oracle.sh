@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 recordings=$(mktemp -d)
 trap 'rm -rf "$recordings"' EXIT
 [ $# -gt 0 ] || set -- hopper walker2d half-cheetah ant
+cargo build --release --quiet --workspace --example compare_pybullet
 for environment; do
     for seed in 1 2 3; do
         recording=$recordings/$environment-$seed.csv
@@ -17,7 +18,7 @@ for environment; do
         # PyBullet greets on the standard output.
         .deps/oracle/bin/python scripts/record_pybullet.py "$environment" "$recording" \
             --episodes 8 --steps 500 --joint-steps 500 --seed "$seed" >/dev/null
-        cargo run --release --quiet -p provenir-sim --example compare_pybullet -- "$environment" "$recording"
+        target/release/examples/compare_pybullet "$environment" "$recording"
         rm "$recording"
     done
 done

@@ -123,7 +123,7 @@ impl Sampler {
             if !step.reward.is_finite() || !next_observation.iter().all(|value| value.is_finite()) {
                 return Err(Trouble::Diverged {
                     episode: running.state.episode,
-                    step: self.lanes.environment(lane).steps(),
+                    step: self.lanes.episode_steps(lane),
                 });
             }
             replay.push(Transition {

@@ -1,7 +1,6 @@
-use rayon::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
 use thiserror::Error;
 
+use crate::crew::{Crew, Lane};
 use crate::environment::{Environment, SimError, Step};
 use crate::task::Task;
 
@@ -11,14 +10,14 @@ use crate::task::Task;
 /// until it is reset: so that its last observation can be read, no lane begins another episode by itself.
 #[derive(Debug)]
 pub struct Lanes {
-    environments: Vec<Environment>,
+    crew: Crew,
+    /// Lanes that have not been taken out: the first of the crew's.
+    count: usize,
     /// Row after row, those of the environments.
     observations: Vec<f32>,
     steps: Vec<Step>,
     width: usize,
     action_width: usize,
-    /// Where more than the caller's thread steps.
-    pool: Option<ThreadPool>,
 }
 
 /// A lane whose environment refused its action.
@@ -34,50 +33,37 @@ pub struct LaneError {
 impl Lanes {
     /// So many environments, each at rest with all joints at zero, stepped by the caller's thread.
     pub fn new(task: &Task, time_feature: bool, count: usize) -> Self {
-        let environments: Vec<_> = (0..count).map(|_| Environment::new(task, time_feature)).collect();
-        let still = Step {
-            reward: 0.0,
-            terminated: false,
-            truncated: false,
-        };
+        let crew = Crew::new((0..count).map(|_| Lane::new(Environment::new(task, time_feature))));
         Self {
-            observations: environments
-                .iter()
-                .flat_map(Environment::observation)
-                .copied()
+            observations: (0..count)
+                .flat_map(|lane| crew.lane(lane).environment.observation().to_vec())
                 .collect(),
-            steps: vec![still; count],
+            steps: (0..count).map(|lane| crew.lane(lane).step).collect(),
             width: task.observation_width() + usize::from(time_feature),
             action_width: task.action_width(),
-            environments,
-            pool: None,
+            count,
+            crew,
         }
     }
 
-    /// The same, stepped by so many threads, which live as long as the lanes.
-    pub fn with_threads(self, threads: usize) -> Result<Self, SimError> {
-        if threads <= 1 {
-            return Ok(Self { pool: None, ..self });
+    /// The same, stepped by so many threads, of which the caller's is one; the others live as long as the lanes.
+    pub fn with_threads(mut self, threads: usize) -> Result<Self, SimError> {
+        for _ in 1..threads.min(self.count) {
+            self.crew
+                .hire()
+                .map_err(|error| SimError::Threads(error.to_string()))?;
         }
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|number| format!("lanes {number}"))
-            .build()
-            .map_err(|error| SimError::Threads(error.to_string()))?;
-        Ok(Self {
-            pool: Some(pool),
-            ..self
-        })
+        Ok(self)
     }
 
     /// How many lanes there are.
     pub fn len(&self) -> usize {
-        self.environments.len()
+        self.count
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.environments.is_empty()
+        self.count == 0
     }
 
     /// Numbers in an observation, the time feature included.
@@ -100,77 +86,54 @@ impl Lanes {
         &self.observations[lane * self.width..][..self.width]
     }
 
-    /// A lane's environment, to look at.
-    pub fn environment(&self, lane: usize) -> &Environment {
-        &self.environments[lane]
+    /// Steps taken in a lane's episode.
+    pub fn episode_steps(&self, lane: usize) -> u32 {
+        self.crew.lane(lane).environment.steps()
     }
 
     /// Begins the episode of that seed in a lane.
     pub fn reset(&mut self, lane: usize, seed: u64) {
-        let observation = self.environments[lane].reset(seed);
-        self.observations[lane * self.width..][..self.width].copy_from_slice(observation);
+        let mut own = self.crew.lane(lane);
+        self.observations[lane * self.width..][..self.width].copy_from_slice(own.environment.reset(seed));
     }
 
     /// Takes one step in every lane; `actions` holds one row a lane. Where one of them is refused no lane has taken it.
     pub fn step(&mut self, actions: &[f32]) -> Result<&[Step], LaneError> {
-        assert_eq!(actions.len(), self.len() * self.action_width, "one action a lane");
-        for (lane, (environment, action)) in self
-            .environments
-            .iter()
-            .zip(actions.chunks_exact(self.action_width))
-            .enumerate()
-        {
-            environment
+        assert_eq!(actions.len(), self.count * self.action_width, "one action a lane");
+        for (lane, action) in actions.chunks_exact(self.action_width).enumerate() {
+            let mut own = self.crew.lane(lane);
+            own.environment
                 .check(action)
                 .map_err(|error| LaneError { lane, error })?;
+            own.action.copy_from_slice(action);
         }
-        let Self {
-            environments,
-            observations,
-            steps,
-            width,
-            action_width,
-            pool,
-        } = self;
-        let advance = |environment: &mut Environment, action: &[f32], row: &mut [f32], step: &mut Step| {
-            *step = environment.advance(action);
-            row.copy_from_slice(environment.observation());
-        };
-        match pool {
-            None => environments
-                .iter_mut()
-                .zip(actions.chunks_exact(*action_width))
-                .zip(observations.chunks_exact_mut(*width))
-                .zip(steps.iter_mut())
-                .for_each(|(((environment, action), row), step)| advance(environment, action, row, step)),
-            Some(pool) => pool.install(|| {
-                environments
-                    .par_iter_mut()
-                    .zip(actions.par_chunks_exact(*action_width))
-                    .zip(observations.par_chunks_exact_mut(*width))
-                    .zip(steps.par_iter_mut())
-                    .for_each(|(((environment, action), row), step)| advance(environment, action, row, step));
-            }),
+        self.crew.step(self.count);
+        let rows = self.observations.chunks_exact_mut(self.width);
+        for (lane, (row, step)) in rows.zip(&mut self.steps).enumerate() {
+            let own = self.crew.lane(lane);
+            row.copy_from_slice(own.environment.observation());
+            *step = own.step;
         }
-        Ok(steps)
+        Ok(&self.steps)
     }
 
     /// Takes one step in one lane; the others stand still.
     pub fn step_lane(&mut self, lane: usize, action: &[f32]) -> Result<Step, SimError> {
-        let environment = &mut self.environments[lane];
-        environment.check(action)?;
-        self.steps[lane] = environment.advance(action);
-        self.observations[lane * self.width..][..self.width].copy_from_slice(environment.observation());
-        Ok(self.steps[lane])
+        let mut own = self.crew.lane(lane);
+        let step = own.environment.step(action)?;
+        self.observations[lane * self.width..][..self.width].copy_from_slice(own.environment.observation());
+        self.steps[lane] = step;
+        Ok(step)
     }
 
     /// Takes a lane out; the last one takes its place.
     pub fn swap_remove(&mut self, lane: usize) {
-        let last = self.len() - 1;
-        self.environments.swap_remove(lane);
+        let last = self.count - 1;
+        self.crew.swap(lane, last);
         self.steps.swap_remove(lane);
         self.observations
             .copy_within(last * self.width.., lane * self.width);
         self.observations.truncate(last * self.width);
+        self.count = last;
     }
 }

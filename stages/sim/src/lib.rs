@@ -19,6 +19,7 @@
 //! episode's seed.
 
 mod capsule;
+mod crew;
 mod environment;
 mod fits;
 mod lanes;

@@ -95,31 +95,39 @@ fn a_refused_action_names_its_lane_and_moves_none() {
         );
         assert!(matches!(error.error, SimError::Action { .. }));
         assert_eq!(lanes.observations(), before);
-        assert!((0..3).all(|lane| lanes.environment(lane).steps() == 0));
+        assert!((0..3).all(|lane| lanes.episode_steps(lane) == 0));
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Against the obvious model: a vector of seeds.
+    /// Against the obvious model: a vector of environments.
     #[test]
-    fn lanes_are_taken_out_as_from_a_vector(removals in prop::collection::vec(0_usize..100, 1..6)) {
+    fn lanes_are_taken_out_as_from_a_vector(
+        removals in prop::collection::vec(0_usize..100, 1..6), threads in 1_usize..4,
+    ) {
         let task = Task::named("hopper").unwrap();
-        let mut lanes = Lanes::new(task, false, 6);
-        let mut model: Vec<u64> = (10..16).collect();
-        for (lane, seed) in model.iter().enumerate() {
-            lanes.reset(lane, *seed);
+        let mut lanes = Lanes::new(task, false, 6).with_threads(threads).unwrap();
+        let mut model: Vec<_> = (0..6).map(|_| Environment::new(task, false)).collect();
+        for (lane, environment) in model.iter_mut().enumerate() {
+            environment.reset(lane as u64);
+            lanes.reset(lane, lane as u64);
         }
-        let first = |seed: u64| Environment::new(task, false).reset(seed).to_vec();
-        for removal in removals {
+        for (round, removal) in removals.into_iter().enumerate() {
             let lane = removal % model.len();
             lanes.swap_remove(lane);
             model.swap_remove(lane);
-            let expected: Vec<f32> = model.iter().flat_map(|seed| first(*seed)).collect();
-            prop_assert_eq!(lanes.observations(), expected.as_slice());
+            let actions = &actions(task, 2, round)[..3 * model.len()];
+            let expected: Vec<Step> = model
+                .iter_mut()
+                .zip(actions.chunks(3))
+                .map(|(environment, action)| environment.step(action).unwrap())
+                .collect();
+            prop_assert_eq!(lanes.step(actions).unwrap(), expected);
+            let seen: Vec<f32> = model.iter().flat_map(Environment::observation).copied().collect();
+            prop_assert_eq!(lanes.observations(), seen);
             prop_assert_eq!(lanes.len(), model.len());
         }
-        prop_assert_eq!(lanes.step(&vec![0.0; 3 * model.len()]).unwrap().len(), model.len());
     }
 }
