@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use provenir_fuzz::manifests::{Request, check};
+use provenir_fuzz::manifests::{Request, check, check_shown};
 use provenir_fuzz::{harness, sections, seeds};
 
 fuzz_target!(
@@ -11,6 +11,9 @@ fuzz_target!(
     |data: &[u8]| harness::examine(|| {
         if let Some(found) = Request::of(&sections(data)).load() {
             check(&found);
+            if let Err(problems) = &found {
+                check_shown(problems);
+            }
         }
     })
 );

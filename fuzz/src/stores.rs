@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use memchr::memmem;
 use provenir::store::{Action, Layout};
 use provenir_api::Digest;
 use serde_json::Value;
@@ -162,7 +163,7 @@ impl Drop for Parts {
 fn replaced(content: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let mut replaced = Vec::with_capacity(content.len());
     let mut rest = content;
-    while let Some(at) = rest.windows(from.len()).position(|window| window == from) {
+    while let Some(at) = memmem::find(rest, from) {
         replaced.extend_from_slice(&rest[..at]);
         replaced.extend_from_slice(to);
         rest = &rest[at + from.len()..];

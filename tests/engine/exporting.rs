@@ -549,9 +549,7 @@ fn a_request_that_cannot_be_met_says_why() {
     error: there is no stage `nothing`
       help: there is `first`, `second`, `total`
     ");
-    insta::assert_snapshot!(said(&["total.sum", "--format", "prov"]), @r"
-    error: `total.sum` names an output; a run, a figure or a cell is exported, with all its outputs
-    ");
+    insta::assert_snapshot!(said(&["total.sum", "--format", "prov"]), @"error: `total.sum` names an output; a run, a figure or a cell is exported, with all its outputs");
     insta::assert_snapshot!(said(&["last", "--format", "prov", "--set", "stages.total.params.value=1"]), @r"
     error: --set, --axis, --profile and --only say which cells a manifest has; a run, a file and a digest are exported as they were made
       help: leave them out, or name a cell
@@ -560,23 +558,17 @@ fn a_request_that_cannot_be_met_says_why() {
     error: the store does not have `total` as the manifest now describes it
       help: `provenir run` computes it
     ");
-    insta::assert_snapshot!(said(&["no/figure.svg", "--format", "prov"]), @r"
-    error: there is no file `no/figure.svg`
-    ");
+    insta::assert_snapshot!(said(&["no/figure.svg", "--format", "prov"]), @"error: there is no file `no/figure.svg`");
     insta::assert_snapshot!(said(&["data.txt", "--format", "prov"]), @r"
     error: `data.txt` does not say where it comes from, and the store `cache` does not know it
       help: figures (SVG, PNG, PDF, GIF) carry their origin; `--cache` names another store
     ");
-    insta::assert_snapshot!(said(&["--format", "prov", "--without-data"]), @r"
-    error: --without-data is for --format ro-crate
-    ");
+    insta::assert_snapshot!(said(&["--format", "prov", "--without-data"]), @"error: --without-data is for --format ro-crate");
     insta::assert_snapshot!(said(&["--format", "ro-crate", "--license", "mine"]), @r"
     error: `mine` is not the URL of a licence
       help: such as https://creativecommons.org/licenses/by/4.0/ or https://spdx.org/licenses/MIT
     ");
-    insta::assert_snapshot!(said(&["--format", "ro-crate", "--env", "hopper"]), @r"
-    error: --env, --normalization, --activation and --time-feature are for Stable-Baselines3 archives, with --format safetensors
-    ");
+    insta::assert_snapshot!(said(&["--format", "ro-crate", "--env", "hopper"]), @"error: --env, --normalization, --activation and --time-feature are for Stable-Baselines3 archives, with --format safetensors");
     insta::assert_snapshot!(said(&["--format", "ro-crate", "--out", "-"]), @r"
     error: a crate is a folder, and cannot be printed
       help: name a folder with --out

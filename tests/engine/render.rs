@@ -129,9 +129,7 @@ fn what_is_wrong_with_a_policy_or_an_option_is_told_at_once() {
     };
     let told = render(archive.as_str(), &[]);
     assert!(told.contains("does not tell the environment"), "{told}");
-    insta::assert_snapshot!(render(archive.as_str(), &["--env", "hopper", "--fps", "99"]), @r"
-    error: --fps: must be at most 50, is 99
-    ");
+    insta::assert_snapshot!(render(archive.as_str(), &["--env", "hopper", "--fps", "99"]), @"error: --fps: must be at most 50, is 99");
     for (option, value, wanted) in [
         ("--speed", "-1", "--speed: must be at least 0.05, is -1"),
         ("--speed", "21", "--speed: must be at most 20"),

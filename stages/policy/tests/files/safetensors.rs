@@ -291,3 +291,16 @@ fn lengths_and_depths_that_lie_are_refused() {
         assert!(refused(&file(header, &[])).starts_with("not a policy as safetensors: "));
     }
 }
+
+/// Found by fuzzing: what a parser quotes of a header came into messages as it was.
+#[test]
+fn what_a_message_quotes_of_a_header_is_printable_and_short() {
+    let long = "x".repeat(1 << 16);
+    for name in ["data_offsets\u{7f}", "\\u001b[31m", &long] {
+        let header = format!(r#"{{"a":{{"dtype":"F32","shape":[1],"{name}":[0,4]}}}}"#);
+        let message = refused(&file(&header, &[0; 4]));
+        assert!(message.contains("unknown field `"), "{message}");
+        assert!(!message.contains(char::is_control), "{message:?}");
+        assert!(message.len() < 400, "{} characters", message.len());
+    }
+}
