@@ -189,7 +189,7 @@ fn in_words(audited: &[Audited], lacking: usize, divergences: &[Divergence]) -> 
         ),
         (
             number(|verdict| matches!(verdict, Verdict::Volatile)),
-            "not repeatable by nature",
+            "not compared, because they are declared volatile",
         ),
         (lacking, "without a result in the store"),
     ] {

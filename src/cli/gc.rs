@@ -53,6 +53,15 @@ fn in_words(store: &Store, found: &Survey, keep: Keep, removed: Option<Removed>)
     if !reasons.is_empty() {
         let _ = write!(text, ": {}", reasons.join(", "));
     }
+    if !found.kept_partials.is_empty() {
+        let size = found.kept_partials.iter().map(|partial| partial.size).sum();
+        let _ = write!(
+            text,
+            "; so are checkpoints of {}, {}",
+            count(found.kept_partials.len(), "unfinished action"),
+            bytes(size)
+        );
+    }
     text.push('\n');
     if found.is_empty() {
         text.push_str("nothing to remove\n");
@@ -64,7 +73,7 @@ fn in_words(store: &Store, found: &Survey, keep: Keep, removed: Option<Removed>)
         "would remove"
     };
     if !found.results.is_empty() {
-        let _ = writeln!(text, "\n{verb}, because nothing that is kept reaches it");
+        let _ = writeln!(text, "\n{verb}, because nothing that is kept needs it");
         text.push_str(&table(&found.results, keep));
     }
     let mut others = Vec::new();

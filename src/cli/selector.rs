@@ -141,9 +141,14 @@ impl<'a> Selector<'a> {
     }
 }
 
-/// Whether a text can only be the path of a file: it holds a `/` before any values of axes, which may hold some.
+/// Whether a text can only be the path of a file: it holds a `/` before any values of axes, which may hold some, or ends as files
+/// do.
 pub(super) fn is_path(text: &str) -> bool {
-    text.split('[').next().is_some_and(|name| name.contains('/'))
+    // No output is called so.
+    const ENDINGS: [&str; 4] = [".parquet", ".zip", ".safetensors", ".toml"];
+    text.split('[')
+        .next()
+        .is_some_and(|name| name.contains('/') || ENDINGS.iter().any(|ending| name.ends_with(ending)))
 }
 
 /// Says that a path, as it was given, leads to no file.
@@ -216,7 +221,7 @@ mod tests {
 
     #[test]
     fn values_of_axes_may_hold_slashes() {
-        assert!(is_path("figures/plot.svg") && is_path("./plot[1].svg"));
+        assert!(is_path("figures/plot.svg") && is_path("./plot[1].svg") && is_path("policy.parquet"));
         assert!(!is_path("demos[f=experts/hopper.parquet]") && !is_path("demos.episodes"));
     }
 

@@ -146,7 +146,7 @@ pub(super) fn existing(arguments: &StoreArguments) -> Result<Store, CommandError
 /// Opens a store that must be there.
 pub(super) fn there(layout: &Layout) -> Result<Store, CommandError> {
     let root = layout.root();
-    if !root.is_dir() {
+    if !layout.is_store() {
         let error = CommandError::request(format!("there is no store `{}`", short(root)));
         return Err(error.help("`provenir run` makes one; `--cache` or PROVENIR_CACHE names another"));
     }

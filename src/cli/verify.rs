@@ -269,6 +269,14 @@ impl Report<'_> {
         );
         section(
             &mut text,
+            "pins and notes of published copies that cannot be understood: `gc` removes nothing while they are there",
+            found
+                .notes
+                .iter()
+                .map(|note| format!("{}: {}", session::short(&note.path), note.reason)),
+        );
+        section(
+            &mut text,
             "orphaned: no result names them, which harms nothing (a command was killed before its result was committed, or the result was computed again)",
             found
                 .orphaned
@@ -315,6 +323,9 @@ impl Report<'_> {
         if found.unreadable.iter().any(|unreadable| unreadable.key.is_none()) {
             steps.push("files that are none of the store's can be moved away");
         }
+        if !found.notes.is_empty() {
+            steps.push("remove those notes: a cell has to be pinned again, and a published copy is noted again by the next `provenir run`");
+        }
         if self.records().iter().any(FlawedRun::is_newer) {
             steps.push("the newer version of Provenir reads the records that it wrote");
         }
@@ -359,6 +370,8 @@ impl Report<'_> {
                     "cell": unreadable.key.and_then(|key| self.history.cell(&key)),
                     "reason": unreadable.reason,
                 })).collect::<Vec<_>>(),
+            "notes": found.notes.iter()
+                .map(|note| json!({ "path": note.path, "reason": note.reason })).collect::<Vec<_>>(),
             "records": self.records().iter()
                 .map(|flawed| json!({
                     "run": flawed.run.id,

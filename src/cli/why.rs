@@ -92,6 +92,9 @@ fn told(why: &Why) -> String {
         }
     } else {
         let _ = write!(text, "  {}", phrase(why, 4));
+        if let Some(attempt) = &why.attempt {
+            let _ = writeln!(text, "  an earlier attempt {attempt}");
+        }
         for second in &why.seconds {
             let _ = writeln!(text, "  {second}");
         }
@@ -155,10 +158,10 @@ fn phrase(why: &Why, indent: usize) -> String {
     let told = match &why.reason {
         Reason::Changed => format!("has to run, because this changed since {since}:"),
         Reason::New => format!(
-            "has to run, because no run had it yet; against `{}` of {since}, the nearest of its kind, this differs:",
+            "has to run, because no run has finished it yet; against `{}` of {since}, the nearest of its kind, this differs:",
             why.since.as_ref().map_or("", |moment| moment.cell.as_str())
         ),
-        Reason::NeverRun => "has to run, because no run had it yet".to_owned(),
+        Reason::NeverRun => "has to run, because no run has finished it yet".to_owned(),
         Reason::Forced => "runs, because that was asked for (--force)".to_owned(),
         Reason::ResultGone => format!(
             "has to run, because its result is gone, which {since} had: `provenir gc` removed it, or somebody deleted it"

@@ -124,8 +124,12 @@ pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
         Event::CellCancelled { cell, begun: true } => format!("stopped: {cell}"),
         Event::RunHalted { failure } => failed("the run stops", failure),
         Event::Published {
-            path, copied, kept, ..
-        } => published(shortest(path), *copied, *kept)?,
+            path,
+            copied,
+            kept,
+            taken_from,
+            ..
+        } => published(shortest(path), *copied, *kept, *taken_from)?,
         Event::NotPublished { path, failure, .. } => {
             failed(&format!("cannot publish `{}`", shortest(path)), failure)
         }
@@ -230,7 +234,18 @@ pub(crate) fn failed(what: &str, failure: &Failure) -> String {
     told
 }
 
-fn published(path: &Utf8Path, copied: Copied, kept: Option<&Utf8Path>) -> Option<String> {
+fn published(
+    path: &Utf8Path,
+    copied: Copied,
+    kept: Option<&Utf8Path>,
+    taken_from: Option<&Utf8Path>,
+) -> Option<String> {
+    if let Some(other) = taken_from {
+        return Some(format!(
+            "warning: published `{path}`, where the copy of `{}` was: whichever runs last has the place",
+            shortest(other)
+        ));
+    }
     let told = match copied {
         Copied::Unchanged | Copied::New | Copied::Updated => return None,
         Copied::RestoredMissing => format!("restored `{path}`, which was missing"),

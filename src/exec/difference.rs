@@ -197,7 +197,8 @@ impl fmt::Display for Difference {
                 match (changed, added + removed) {
                     (0, _) => {}
                     (1, 0) => told.push("changed".to_owned()),
-                    (count, _) => told.push(format!("{count} changed")),
+                    (1, _) => told.push("changed (1 artifact)".to_owned()),
+                    (count, _) => told.push(format!("changed ({count} artifacts)")),
                 }
                 for (terms, verb, is_there, plain) in [
                     (gained, "also collects", *added > 0, "added"),

@@ -12,13 +12,15 @@ use crate::plan::CellIndex;
 use crate::store::{ActionKey, Committed, Copied, Published, Publisher, Store, StoreError};
 
 impl Scheduler<'_, '_> {
-    /// Remembers which action each cell is, where that is not known already, so that it can be said later what changed.
+    /// Remembers which action each cell is, executed or reused, so that it can be said later what changed since.
     fn remember_all(&self, results: &[Option<Committed>]) {
-        if self.summary.is_noop() && self.store.knows(&self.manifest) {
+        let Some(known) = self.store.last_actions(&self.manifest) else {
             return;
-        }
+        };
         for (cell, result) in results.iter().enumerate() {
-            if let Some(result) = result {
+            if let Some(result) = result
+                && known.get(&self.plan.name(cell)) != Some(&result.key())
+            {
                 self.remember(cell, result.key());
             }
         }
@@ -110,6 +112,7 @@ impl Scheduler<'_, '_> {
                     Ok(Published {
                         copied,
                         kept,
+                        taken_from,
                         unnoted,
                     }) => {
                         if let Some(error) = unnoted {
@@ -127,6 +130,7 @@ impl Scheduler<'_, '_> {
                             path: &path,
                             copied,
                             kept: kept.as_deref(),
+                            taken_from: taken_from.as_deref(),
                         });
                         published.push(path);
                     }

@@ -253,6 +253,9 @@ pub enum Event<'a> {
         /// Where a file that had the name before is kept.
         #[serde(skip_serializing_if = "Option::is_none")]
         kept: Option<&'a Utf8Path>,
+        /// Another manifest, absolute, whose copy was in this place until now.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        taken_from: Option<&'a Utf8Path>,
     },
     /// A copy could not be published.
     NotPublished {

@@ -80,6 +80,9 @@ pub struct Why {
     pub since: Option<Moment>,
     /// What differs from that.
     pub changes: Vec<Change>,
+    /// What became of an earlier attempt, where it has no result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<Attempt>,
     /// Second, different results of it that are kept beside the one that counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub seconds: Vec<Second>,
@@ -135,6 +138,36 @@ pub struct Moment {
     pub key: ActionKey,
 }
 
+/// Earlier attempts at an action, none of which was finished.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Attempt {
+    /// The latest run in which it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_in: Option<RunId>,
+    /// Why it failed there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Bytes of the checkpoints that it goes on from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<u64>,
+}
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (Some(run), Some(message)) = (&self.failed_in, &self.message) {
+            let message = message.lines().next().unwrap_or_default();
+            write!(formatter, "failed in run {run}: {message}")?;
+            if self.checkpoint.is_some() {
+                formatter.write_str("; ")?;
+            }
+        }
+        if self.checkpoint.is_some() {
+            formatter.write_str("begun and not finished: it goes on from a checkpoint")?;
+        }
+        Ok(())
+    }
+}
+
 /// A field that differs, and what that comes from.
 #[derive(Clone, Debug, Serialize)]
 pub struct Change {
@@ -182,6 +215,7 @@ impl Why {
             computed: None,
             since: None,
             changes: Vec::new(),
+            attempt: None,
             seconds: Vec::new(),
             waits: Vec::new(),
         }

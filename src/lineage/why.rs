@@ -5,11 +5,13 @@ use provenir_api::Digest;
 
 use super::absent::explained;
 use super::earlier::{Past, Use, action_of_result};
-use super::reason::{Change, Moment, Reason, Second, Upstream, Why};
+use super::reason::{Attempt, Change, Moment, Reason, Second, Upstream, Why};
 use crate::exec::{Difference, Due, Standing, Survey, changed_inputs, differences};
 use crate::plan::{CellIndex, Plan};
 use crate::record::{FlawedRun, History};
-use crate::store::{Action, ActionInput, ActionKey, MissReason, Owner, Store, StoreError, standing};
+use crate::store::{
+    Action, ActionInput, ActionKey, MissReason, Owner, Store, StoreError, partials, standing,
+};
 
 /// So many differences are told in the short form.
 const BRIEF: usize = 3;
@@ -24,6 +26,10 @@ pub struct Explainer<'a> {
     store: &'a Store,
     survey: &'a Survey<'a>,
     past: OnceCell<Past>,
+    /// The action that each cell was when a run last had it, where the index knows.
+    remembered: OnceCell<BTreeMap<String, ActionKey>>,
+    /// Bytes of the checkpoints that actions can go on from.
+    checkpoints: OnceCell<BTreeMap<ActionKey, u64>>,
     /// What is being executed, and by whom.
     claimed: OnceCell<BTreeMap<ActionKey, Owner>>,
 }
@@ -36,6 +42,8 @@ impl<'a> Explainer<'a> {
             store,
             survey,
             past: OnceCell::new(),
+            remembered: OnceCell::new(),
+            checkpoints: OnceCell::new(),
             claimed: OnceCell::new(),
         }
     }
@@ -81,20 +89,51 @@ impl<'a> Explainer<'a> {
         Ok(self.claimed.get_or_init(|| claimed))
     }
 
+    /// What action a cell was when a run last had it.
+    fn last_action(&self, cell: &str) -> Result<Option<ActionKey>, StoreError> {
+        let remembered = self.remembered.get_or_init(|| {
+            let known = self.store.last_actions(self.plan.manifest.as_str());
+            known.unwrap_or_default()
+        });
+        if !remembered.is_empty() {
+            return Ok(remembered.get(cell).copied());
+        }
+        // The index may have been lost; the records were not.
+        let uses = self.past()?.uses(&self.plan.manifest, cell, None);
+        Ok(uses.first().map(|found| found.key))
+    }
+
+    /// What became of earlier attempts at an action that has no result.
+    fn attempt(&self, key: &ActionKey) -> Result<Option<Attempt>, StoreError> {
+        let checkpoint = match self.checkpoints.get() {
+            Some(known) => known.get(key).copied(),
+            None => {
+                let known = partials(self.store.layout())?;
+                let known = known
+                    .into_iter()
+                    .map(|partial| (partial.key, partial.size))
+                    .collect();
+                self.checkpoints.get_or_init(|| known).get(key).copied()
+            }
+        };
+        let failure = self.past()?.history.last_failure(key);
+        if failure.is_none() && checkpoint.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Attempt {
+            failed_in: failure.map(|(run, _)| run.stored.id.clone()),
+            message: failure.map(|(_, failed)| failed.message.clone()),
+            checkpoint,
+        }))
+    }
+
     fn brief_change(&self, cell: CellIndex, key: ActionKey) -> Result<String, StoreError> {
         let name = self.plan.name(cell);
-        let remembered = self.store.last_action(self.plan.manifest.as_str(), &name);
-        let last = match remembered {
-            Some(last) => Some(last),
-            // The index may have been lost; the records were not.
-            None => self
-                .past()?
-                .uses(&self.plan.manifest, &name, None)
-                .first()
-                .map(|found| found.key),
-        };
-        let Some(last) = last else {
-            return Ok("never run".to_owned());
+        let Some(last) = self.last_action(&name)? else {
+            return Ok(match self.attempt(&key)? {
+                Some(attempt) => attempt.to_string(),
+                None => "never run".to_owned(),
+            });
         };
         if last == key {
             return Ok("its result is missing from the store".to_owned());
@@ -135,7 +174,10 @@ impl<'a> Explainer<'a> {
         }
         let new = self.survey.action(cell)?;
         let earlier = past.uses(&self.plan.manifest, &name, None);
-        self.since(name, key, &new, earlier.first().copied())
+        Ok(Why {
+            attempt: self.attempt(&key)?,
+            ..self.since(name, key, &new, earlier.first().copied())?
+        })
     }
 
     /// Compares with an earlier use of the cell, or with the nearest action of the kind.

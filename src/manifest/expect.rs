@@ -84,6 +84,17 @@ pub(crate) fn check_name(name: &str, span: Span, what: &str, report: &mut Report
         .help("names are made of the letters A to Z and a to z, digits, `_` and `-`, and begin with a letter or `_`");
 }
 
+/// Whether a character cannot be seen, or changes how others are shown: a control or format character, such as those that
+/// turn the direction of writing.
+pub(super) fn is_unseen(char: char) -> bool {
+    let formats = matches!(
+        char,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    );
+    char.is_control() || formats
+}
+
 /// A character that a name must not hold, as a person knows it.
 pub(super) fn named(char: char) -> String {
     let code = u32::from(char);
@@ -92,10 +103,8 @@ pub(super) fn named(char: char) -> String {
         '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{3000}' => {
             format!("U+{code:04X}, which looks like a space and is none")
         }
-        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {
-            format!("U+{code:04X}, which cannot be seen")
-        }
         _ if char.is_control() => format!("the control character U+{code:04X}"),
+        _ if is_unseen(char) => format!("U+{code:04X}, which cannot be seen"),
         _ if char.is_ascii() => format!("`{char}`"),
         _ => match schema::look_alike(char) {
             Some(plain) => format!("`{char}` (U+{code:04X}), which is not the `{plain}` that it looks like"),

@@ -8,7 +8,8 @@ use provenir_api::Label;
 
 use super::diagnostic::Report;
 use super::expect::{
-    check_name, expect_array, expect_label, expect_table, expect_text, known_keys, optional_table,
+    check_name, expect_array, expect_label, expect_table, expect_text, is_unseen, known_keys, named,
+    optional_table,
 };
 use super::inputs::read_input;
 use super::limits::{read_attempts, read_resources};
@@ -199,8 +200,12 @@ fn check_label(node: &Node, report: &mut Report) -> Option<Label> {
             report.error(node.span, format!("an axis value is longer than {LABEL} bytes"));
             return None;
         }
-        if text.chars().any(char::is_control) {
-            report.error(node.span, "an axis value must not hold control characters");
+        // It becomes part of names of cells and files, which people read.
+        if let Some(unseen) = text.chars().find(|letter| is_unseen(*letter)) {
+            report.error(
+                node.span,
+                format!("an axis value must not hold {}", named(unseen)),
+            );
             return None;
         }
     }

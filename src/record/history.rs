@@ -21,6 +21,8 @@ pub struct History {
     executed: BTreeMap<ActionKey, Vec<(usize, usize)>>,
     /// The latest run that had each action, executed or reused, and the cell that it was there.
     used: BTreeMap<ActionKey, (usize, String)>,
+    /// Where each action failed last: positions in `runs` and in their `failed`.
+    failed: BTreeMap<ActionKey, (usize, usize)>,
 }
 
 /// A run that was recorded, or is being recorded.
@@ -35,12 +37,23 @@ pub struct PastRun {
     pub executed: Vec<Executed>,
     /// Cells that it found in the store.
     pub reused: Vec<(String, ActionKey)>,
-    /// Cells that failed.
-    pub failed: Vec<(String, ActionKey)>,
+    /// Attempts that failed.
+    pub failed: Vec<Failed>,
     /// Positions in the plan of the cells that it has results of, by name; of those of earlier records nothing is known.
     positions: BTreeMap<String, usize>,
     /// What a person added to it.
     pub annotation: Annotation,
+}
+
+/// An attempt that failed.
+#[derive(Clone, Debug)]
+pub struct Failed {
+    /// The cell, as the manifest named it.
+    pub cell: String,
+    /// Its action.
+    pub key: ActionKey,
+    /// Why.
+    pub message: String,
 }
 
 impl PastRun {
@@ -63,7 +76,13 @@ impl PastRun {
                     }
                     run.executed.push(*executed);
                 }
-                Record::Failed { cell, key, .. } => run.failed.push((cell, key)),
+                Record::Failed {
+                    cell, key, failure, ..
+                } => run.failed.push(Failed {
+                    cell,
+                    key,
+                    message: failure.message,
+                }),
                 Record::Reused { cells, positions } => {
                     let names = cells.iter().map(|(cell, _)| cell.clone());
                     run.positions.extend(names.zip(positions));
@@ -107,6 +126,7 @@ impl History {
         let (runs, flawed) = RunStore::new(layout).read(PastRun::read)?;
         let mut executed: BTreeMap<ActionKey, Vec<(usize, usize)>> = BTreeMap::new();
         let mut used = BTreeMap::new();
+        let mut failed = BTreeMap::new();
         for (position, run) in runs.iter().enumerate() {
             for (index, done) in run.executed.iter().enumerate().rev() {
                 executed.entry(done.key).or_default().push((position, index));
@@ -114,12 +134,16 @@ impl History {
             for (cell, key) in run.cells() {
                 used.entry(key).or_insert_with(|| (position, cell.to_owned()));
             }
+            for (index, attempt) in run.failed.iter().enumerate().rev() {
+                failed.entry(attempt.key).or_insert((position, index));
+            }
         }
         Ok(Self {
             runs,
             flawed,
             executed,
             used,
+            failed,
         })
     }
 
@@ -135,6 +159,13 @@ impl History {
     pub fn executions(&self, key: &ActionKey) -> impl Iterator<Item = (&PastRun, &Executed)> {
         let found = self.executed.get(key).into_iter().flatten();
         found.map(|(run, index)| (&self.runs[*run], &self.runs[*run].executed[*index]))
+    }
+
+    /// The last attempt at an action that failed.
+    pub fn last_failure(&self, key: &ActionKey) -> Option<(&PastRun, &Failed)> {
+        let (run, index) = self.failed.get(key)?;
+        let run = &self.runs[*run];
+        Some((run, &run.failed[*index]))
     }
 
     /// The latest run that had an action's result, executed or reused.

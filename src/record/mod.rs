@@ -29,7 +29,7 @@ mod recorder;
 
 pub use annotation::Annotation;
 pub use git::Git;
-pub use history::{History, PastRun};
+pub use history::{Failed, History, PastRun};
 pub use id::RunId;
 pub use latest::Latest;
 pub use model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, RunFile, is_render};

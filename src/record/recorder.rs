@@ -1,14 +1,15 @@
 //! Writes a run down while it happens.
 //!
 //! * `lines`: files of lines, of which none is spoilt by another that could not be written.
+//! * `log`: what a cell says.
 //! * `noop`: what is written of a run that executed nothing.
 
 mod lines;
+mod log;
 mod noop;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -18,12 +19,13 @@ use provenir_api::protocol::Level;
 use serde::Serialize;
 
 use self::lines::Lines;
+use self::log::CellLog;
 use super::model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, RunFile};
 use super::{Git, RunId};
 use crate::clock;
 use crate::exec::{CellRef, Event, Subscriber, Summary};
 use crate::plan::{CellIndex, Plan};
-use crate::store::{ActionKey, Layout, Owner, Store, StoreError, Workspace, append, replace};
+use crate::store::{ActionKey, Layout, Owner, Store, StoreError, Workspace, replace};
 
 /// A running cell's progress is recorded this often at most.
 const PROGRESS: Duration = Duration::from_secs(10);
@@ -72,8 +74,7 @@ struct Files {
 
 struct Running {
     started: Timestamp,
-    log: Utf8PathBuf,
-    file: Option<fs_err::File>,
+    log: CellLog,
     progress: Option<Instant>,
 }
 
@@ -81,8 +82,7 @@ impl Running {
     fn new(log: &Utf8Path) -> Self {
         Self {
             started: clock::now(),
-            log: log.to_owned(),
-            file: None,
+            log: CellLog::new(log),
             progress: None,
         }
     }
@@ -176,31 +176,10 @@ impl<'a> Recorder<'a> {
     }
 
     fn log(&mut self, cell: CellRef<'_>, level: Level, message: &str) -> io::Result<()> {
-        let Some(running) = self.running.get_mut(&cell.index) else {
-            return Ok(());
-        };
-        let file = match &mut running.file {
-            Some(file) => file,
-            none => {
-                if let Some(folder) = running.log.parent() {
-                    fs_err::create_dir_all(folder)?;
-                }
-                none.insert(append(&running.log)?)
-            }
-        };
-        let level = match level {
-            Level::Info | Level::Notice => "",
-            Level::Warning => "warning: ",
-        };
-        let mut text = String::new();
-        for line in message.lines() {
-            let _ = writeln!(
-                text,
-                "{} {level}{line}",
-                clock::now().strftime("%Y-%m-%dT%H:%M:%SZ")
-            );
+        match self.running.get_mut(&cell.index) {
+            Some(running) => running.log.say(level, message),
+            None => Ok(()),
         }
-        file.write_all(text.as_bytes())
     }
 
     /// The worker that was starting for a cell ended.
@@ -212,19 +191,19 @@ impl<'a> Recorder<'a> {
     }
 
     /// Takes a cell off the list of running ones; says when it began and where its log is, if it has one.
-    fn over(&mut self, cell: CellIndex) -> (Timestamp, Option<Utf8PathBuf>) {
+    fn over(&mut self, cell: CellIndex) -> io::Result<(Timestamp, Option<Utf8PathBuf>)> {
         let Some(running) = self.running.remove(&cell) else {
-            return (self.started, None);
+            return Ok((self.started, None));
         };
         let folder = self.files.as_ref().map(|files| files.folder.as_path());
-        let log = running.file.is_some().then_some(running.log);
-        let log = log.map(
-            |log| match folder.and_then(|folder| log.strip_prefix(folder).ok()) {
-                Some(relative) => relative.to_owned(),
-                None => log,
-            },
-        );
-        (running.started, log)
+        let log =
+            running.log.finish()?.map(
+                |log| match folder.and_then(|folder| log.strip_prefix(folder).ok()) {
+                    Some(relative) => relative.to_owned(),
+                    None => log,
+                },
+            );
+        Ok((running.started, log))
     }
 
     /// The source files of a cell as the manifest names them, by the parameter.
@@ -275,7 +254,11 @@ impl<'a> Recorder<'a> {
 
     fn write(&mut self, event: &Event<'_>) -> io::Result<()> {
         let due = match event {
-            Event::CellReused { .. } => false,
+            // What a cell only says stands in its log, and may be much.
+            Event::CellReused { .. }
+            | Event::CellLog {
+                level: Level::Info, ..
+            } => false,
             Event::CellProgress { cell, .. } => self.running.get_mut(&cell.index).is_some_and(|running| {
                 let due = running.progress.is_none_or(|last| last.elapsed() > PROGRESS);
                 if due {
@@ -340,7 +323,7 @@ impl<'a> Recorder<'a> {
                 outcome,
                 action,
             } => {
-                let (started, log) = self.over(cell.index);
+                let (started, log) = self.over(cell.index)?;
                 self.keys.insert(cell.index, *key);
                 self.record(&Record::Executed(Box::new(Executed {
                     cell: cell.to_string(),
@@ -371,7 +354,7 @@ impl<'a> Recorder<'a> {
                 seconds,
                 ..
             } => {
-                let (_, log) = self.over(cell.index);
+                let (_, log) = self.over(cell.index)?;
                 self.record(&Record::Failed {
                     cell: cell.to_string(),
                     key: *key,
@@ -381,7 +364,7 @@ impl<'a> Recorder<'a> {
                 })?;
             }
             Event::CellCancelled { cell, .. } => {
-                self.over(cell.index);
+                self.over(cell.index)?;
             }
             Event::Published { path, .. } => self.restored.push((*path).to_owned()),
             Event::RunFinished { summary, .. } if self.files.is_some() => self.finish(summary)?,

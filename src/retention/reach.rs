@@ -21,6 +21,8 @@ pub struct Survey {
     pub orphans: (usize, u64),
     /// Checkpoints that may go.
     pub partials: Vec<Partial>,
+    /// Checkpoints that are kept.
+    pub kept_partials: Vec<Partial>,
     /// What dead processes left behind.
     pub abandoned: Abandoned,
     /// How many results are kept for each kind of reason; a result with several reasons counts for the first.
@@ -119,6 +121,7 @@ pub fn survey(store: &Store, keep: Keep) -> Result<Survey, StoreError> {
         objects: Vec::new(),
         orphans: (0, 0),
         partials: Vec::new(),
+        kept_partials: Vec::new(),
         abandoned: abandoned(store.layout())?,
         kept,
         kept_objects: (0, 0),
@@ -162,9 +165,8 @@ pub fn survey(store: &Store, keep: Keep) -> Result<Survey, StoreError> {
     survey.results.sort_by(|left, right| {
         (right.bytes, &left.cell, left.key).cmp(&(left.bytes, &right.cell, right.key))
     });
-    survey.partials = partials(store.layout())?;
-    survey.partials.retain(|partial| {
-        !(is_young(partial.modified) || claimed.contains(&partial.key) || roots.begun.contains(&partial.key))
+    (survey.kept_partials, survey.partials) = partials(store.layout())?.into_iter().partition(|partial| {
+        is_young(partial.modified) || claimed.contains(&partial.key) || roots.begun.contains(&partial.key)
     });
     Ok(survey)
 }
@@ -196,6 +198,6 @@ fn reason(roots: &Roots, key: &ActionKey) -> &'static str {
         Some(Root::Run(_)) => "of recent runs",
         Some(Root::Live(_)) => "of runs under way",
         Some(Root::Young) => "written recently",
-        None => "needed by those",
+        None => "needed by others of them",
     }
 }

@@ -177,7 +177,7 @@ fn read(path: &Utf8Path) -> Result<Option<StoredResult>, StoreError> {
 }
 
 /// Every object, by name; files among them whose names are no digests come second.
-pub(super) fn objects(layout: &Layout) -> Result<(Vec<StoredObject>, Vec<Utf8PathBuf>), StoreError> {
+pub(super) fn objects(layout: &Layout) -> Result<(Vec<StoredObject>, Vec<Unreadable>), StoreError> {
     let mut strays = Vec::new();
     let mut objects = Vec::new();
     for path in files(layout.objects())? {
@@ -193,7 +193,19 @@ pub(super) fn objects(layout: &Layout) -> Result<(Vec<StoredObject>, Vec<Utf8Pat
             }
             (_, Err(error)) if error.kind() == ErrorKind::NotFound => {}
             (_, Err(error)) => return Err(StoreError::io("cannot read the store")(error)),
-            _ => strays.push(path),
+            (named, _) => {
+                let has_a_place = named.is_some_and(|object| layout.object(&object) == path);
+                strays.push(Unreadable {
+                    path,
+                    key: None,
+                    reason: if has_a_place {
+                        "a link, a folder or the like, where the file of an object belongs"
+                    } else {
+                        "its name is not the digest of an object"
+                    }
+                    .to_owned(),
+                });
+            }
         }
     }
     objects.sort_by_key(|found| found.object);

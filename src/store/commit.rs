@@ -245,6 +245,10 @@ impl Store {
                 // An object of that name has these bytes, unless somebody changed it, put something else there, or a
                 // collection took it away: then this one takes its place.
                 if !is_intact(&path, artifact)? {
+                    if fs_err::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
+                        let reason = "a folder lies in its place; move it out of the store, and run again";
+                        return Err(StoreError::malformed(&path, "stored object", &reason));
+                    }
                     fs_err::rename(file, &path).map_err(failed())?;
                     break;
                 }

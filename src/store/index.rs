@@ -4,6 +4,7 @@
 //! that is missing, locked, damaged or out of date costs time and never correctness. A rollback journal, no WAL: that
 //! would need shared memory, which network file systems do not have.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -127,7 +128,7 @@ impl Index {
         self.pending.sources.push((path.to_owned(), stamp, digest));
     }
 
-    /// The action that a cell of a manifest was when it last ran.
+    /// The action that a cell of a manifest was when a run last had it.
     pub(super) fn cell(&mut self, manifest: &str, cell: &str) -> Option<ActionKey> {
         let found = self.query(|connection| {
             connection
@@ -138,14 +139,18 @@ impl Index {
         found.flatten().flatten().map(ActionKey::from_digest)
     }
 
-    /// Whether any cell of a manifest is remembered; an index that cannot be had is not worth telling anything.
-    pub(super) fn knows(&mut self, manifest: &str) -> bool {
-        let found = self.query(|connection| {
-            connection
-                .prepare_cached("SELECT 1 FROM cells WHERE manifest = ?1 LIMIT 1")?
-                .exists([manifest])
-        });
-        found.unwrap_or(true)
+    /// The actions that the cells of a manifest were, by name; `None` where the index cannot be had.
+    pub(super) fn cells(&mut self, manifest: &str) -> Option<BTreeMap<String, ActionKey>> {
+        self.query(|connection| {
+            let mut statement =
+                connection.prepare_cached("SELECT cell, key FROM cells WHERE manifest = ?1")?;
+            let rows = statement.query_map([manifest], |row| Ok((row.get(0)?, digest(row.get_ref(1)?))))?;
+            let known = rows.filter_map(|row| {
+                let found = row.map(|(cell, key)| key.map(|key| (cell, ActionKey::from_digest(key))));
+                found.transpose()
+            });
+            known.collect()
+        })
     }
 
     /// Remembers the action that a cell of a manifest is.

@@ -133,6 +133,17 @@ impl Layout {
         Ok(())
     }
 
+    /// Whether the folder is one that a store was made in.
+    pub fn is_store(&self) -> bool {
+        let entries = self.root.read_dir_utf8().into_iter().flatten().flatten();
+        let is_bucket = |name: &str| {
+            BUCKETS
+                .iter()
+                .any(|bucket| name.starts_with(&format!("{}-v", bucket.name)))
+        };
+        is_ours(&self.root) || entries.into_iter().any(|entry| is_bucket(entry.file_name()))
+    }
+
     /// Folders of the store that a newer version of Provenir wrote beside ours.
     pub fn newer(&self) -> Result<Vec<String>, StoreError> {
         let entries = match fs_err::read_dir(&self.root) {

@@ -156,8 +156,8 @@ impl Store {
 
 /// The stamp of a file; `None` where there is none.
 pub(super) fn stat(path: &Utf8Path) -> Result<Option<Stamp>, StoreError> {
-    match fs_err::metadata(path) {
-        // What is no file stands for none: a commit replaces it.
+    match fs_err::symlink_metadata(path) {
+        // What is no file stands for none, a link out of the store among it: a commit replaces it.
         Ok(metadata) => Ok(metadata.is_file().then(|| Stamp::of(&metadata))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(StoreError::io("cannot read the store")(error)),

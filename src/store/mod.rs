@@ -46,6 +46,7 @@ mod stamp;
 mod sweep;
 mod verify;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use camino::Utf8PathBuf;
@@ -123,14 +124,14 @@ impl Store {
         found
     }
 
-    /// The action that a cell of a manifest was when it was last executed.
+    /// The action that a cell of a manifest was when a run last had it, executed or reused.
     pub fn last_action(&self, manifest: &str, cell: &str) -> Option<ActionKey> {
         self.index().cell(manifest, cell)
     }
 
-    /// Whether anything is remembered of a manifest's cells.
-    pub fn knows(&self, manifest: &str) -> bool {
-        self.index().knows(manifest)
+    /// The actions that the cells of a manifest were when they were last had; `None` where there is no index to remember them.
+    pub fn last_actions(&self, manifest: &str) -> Option<BTreeMap<String, ActionKey>> {
+        self.index().cells(manifest)
     }
 
     /// Remembers which action a cell of a manifest is.

@@ -1,6 +1,6 @@
 use std::io::ErrorKind;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -63,25 +63,10 @@ impl Store {
 
     /// All pins, by action.
     pub fn pins(&self) -> Result<Vec<Pin>, StoreError> {
-        let failed = || StoreError::io("cannot read the pins");
         let mut pins = Vec::new();
         for path in entries(&self.layout().pins())? {
-            let malformed = |reason: &dyn ToString| StoreError::malformed(&path, "pin", reason);
-            let bytes = match regular::read(&path, LONGEST).map_err(failed())? {
-                Content::Absent => continue,
-                Content::Unfit(why) => return Err(malformed(&format!("it {why}"))),
-                Content::Bytes(bytes) => bytes,
-            };
             // Whatever cannot be understood may keep something that must not be lost: it is told, never passed over.
-            let pin: Pin = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
-            if pin.format > FORMAT {
-                return Err(StoreError::Newer {
-                    path,
-                    found: pin.format,
-                    known: FORMAT,
-                });
-            }
-            pins.push(pin);
+            pins.extend(read(&path)?);
         }
         pins.sort_by_key(|pin| pin.key);
         Ok(pins)
@@ -90,4 +75,24 @@ impl Store {
     fn pin_file(&self, key: &ActionKey) -> Utf8PathBuf {
         self.layout().pins().join(format!("{}.json", key.hex()))
     }
+}
+
+/// Reads a pin; `None` where there is none.
+pub(super) fn read(path: &Utf8Path) -> Result<Option<Pin>, StoreError> {
+    let failed = || StoreError::io("cannot read the pins");
+    let malformed = |reason: &dyn ToString| StoreError::malformed(path, "pin", reason);
+    let bytes = match regular::read(path, LONGEST).map_err(failed())? {
+        Content::Absent => return Ok(None),
+        Content::Unfit(why) => return Err(malformed(&format!("it {why}"))),
+        Content::Bytes(bytes) => bytes,
+    };
+    let pin: Pin = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
+    if pin.format > FORMAT {
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            found: pin.format,
+            known: FORMAT,
+        });
+    }
+    Ok(Some(pin))
 }

@@ -84,6 +84,8 @@ pub struct Published {
     pub copied: Copied,
     /// Where a file is kept that was there and is not ours as it was made.
     pub kept: Option<Utf8PathBuf>,
+    /// Another manifest, still there, whose copy was in this place until now, and will be again when it runs.
+    pub taken_from: Option<Utf8PathBuf>,
     /// Why the store could not note it; the copy is there all the same.
     pub unnoted: Option<StoreError>,
 }
@@ -120,6 +122,7 @@ impl Store {
                     return Ok(Published {
                         copied: Copied::Unchanged,
                         kept: None,
+                        taken_from: None,
                         unnoted: None,
                     });
                 }
@@ -133,6 +136,7 @@ impl Store {
                     return Ok(Published {
                         copied: Copied::Unchanged,
                         kept: None,
+                        taken_from: None,
                         unnoted: self.remember(path, artifact, publisher, stamp).err(),
                     });
                 }
@@ -153,9 +157,12 @@ impl Store {
         };
         self.copy(path, artifact)?;
         let stamp = Stamp::of(&fs_err::symlink_metadata(path).map_err(failed)?);
+        let other = memo.and_then(|memo| memo.manifest);
         Ok(Published {
             copied,
             kept,
+            taken_from: other
+                .filter(|other| copied == Copied::Updated && other != publisher.manifest && other.is_file()),
             unnoted: self.remember(path, artifact, publisher, stamp).err(),
         })
     }
@@ -275,7 +282,7 @@ fn lenient(read: Result<Option<Publication>, StoreError>) -> Result<Option<Publi
 }
 
 /// Reads a note; `None` where there is none.
-fn read(file: Utf8PathBuf) -> Result<Option<Publication>, StoreError> {
+pub(super) fn read(file: Utf8PathBuf) -> Result<Option<Publication>, StoreError> {
     let failed = || StoreError::io("cannot read what was published");
     let malformed = |reason: &dyn ToString| StoreError::malformed(&file, "note of a published copy", reason);
     let bytes = match regular::read(&file, LONGEST).map_err(failed())? {

@@ -4,9 +4,11 @@ use std::io::ErrorKind;
 use provenir_api::Digest;
 use rayon::prelude::*;
 
-use super::catalogue::{Catalogue, StoredObject, Unreadable, objects};
+use super::catalogue::{Catalogue, StoredObject, Unreadable, entries, objects};
 use super::hash::hash_file;
+use super::lookup::stat;
 use super::{ActionKey, Store, StoreError};
+use super::{pin, publish};
 
 /// What is to be verified.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +34,8 @@ pub struct Verification {
     pub missing: BTreeMap<Digest, Vec<ActionKey>>,
     /// Files that cannot be read or understood.
     pub unreadable: Vec<Unreadable>,
+    /// Pins and notes of published copies that cannot be read or understood.
+    pub notes: Vec<Unreadable>,
     /// Objects that no result names, and their length.
     pub orphaned: Vec<(Digest, u64)>,
 }
@@ -39,7 +43,13 @@ pub struct Verification {
 impl Verification {
     /// Whether something is wrong: what no result names is not.
     pub fn is_bad(&self) -> bool {
-        !(self.damaged.is_empty() && self.missing.is_empty() && self.unreadable.is_empty())
+        let flaws = [
+            self.damaged.len(),
+            self.missing.len(),
+            self.unreadable.len(),
+            self.notes.len(),
+        ];
+        flaws != [0; 4]
     }
 }
 
@@ -93,14 +103,8 @@ impl Store {
             }
             add_producers(&catalogue, scope, &mut named);
         } else {
-            let reason = "its name is not the digest of an object".to_owned();
-            verification
-                .unreadable
-                .extend(strays.into_iter().map(|path| Unreadable {
-                    path,
-                    key: None,
-                    reason: reason.clone(),
-                }));
+            verification.unreadable.extend(strays);
+            verification.notes = self.unreadable_notes()?;
         }
         let readings: Vec<Reading> = found.par_iter().map(read).collect();
         let mut present = BTreeSet::new();
@@ -132,11 +136,37 @@ impl Store {
             }
         }
         for (object, makers) in named {
-            if !present.contains(&object) && !self.layout().object(&object).exists() {
+            if !present.contains(&object) && stat(&self.layout().object(&object))?.is_none() {
                 verification.missing.insert(object, makers);
             }
         }
         Ok(verification)
+    }
+}
+
+impl Store {
+    /// Pins and notes of published copies that cannot be read or understood.
+    fn unreadable_notes(&self) -> Result<Vec<Unreadable>, StoreError> {
+        let pins = entries(&self.layout().pins())?.into_iter().map(|path| {
+            let flaw = pin::read(&path).err();
+            (path, flaw)
+        });
+        let published = entries(&self.layout().published())?.into_iter().map(|path| {
+            let flaw = publish::read(path.clone()).err();
+            (path, flaw)
+        });
+        let flawed = pins.chain(published).filter_map(|(path, flaw)| {
+            let reason = match flaw? {
+                StoreError::Malformed { reason, .. } => reason,
+                other => other.to_string(),
+            };
+            Some(Unreadable {
+                path,
+                key: None,
+                reason,
+            })
+        });
+        Ok(flawed.collect())
     }
 }
 

@@ -24,12 +24,12 @@ fn a_cell_that_never_ran_says_so() {
     let context = Context::new(CHAIN);
     insta::assert_snapshot!(said(&context, &["why", "first"]), @r"
     first[a=1], first[a=2], first[a=3] (3 cells)
-      has to run, because no run had it yet
+      has to run, because no run has finished it yet
     ");
     insta::assert_snapshot!(said(&context, &["why", "total"]), @r"
     total
       whether it has to run is known only when these have run:
-        first[a=1], first[a=2], first[a=3]: has to run, because no run had it yet
+        first[a=1], first[a=2], first[a=3]: has to run, because no run has finished it yet
     ");
 }
 
@@ -68,7 +68,7 @@ fn a_cell_of_a_new_axis_value_is_held_against_the_nearest_of_its_kind() {
     context.executed(&[]);
     let told = said(&context, &["why", "first[a=4]", "--axis", "a=1,2,3,4"]);
     assert!(
-        told.starts_with("first[a=4]\n  has to run, because no run had it yet; against `"),
+        told.starts_with("first[a=4]\n  has to run, because no run has finished it yet; against `"),
         "{told}"
     );
     assert!(told.ends_with(" → 4.0\n"), "{told}");
@@ -84,7 +84,7 @@ fn what_changed_is_told_long_after_back_to_the_root() {
     total
       is up to date: run [RUN 2] computed it
       it ran then, because this had changed since run [RUN 1]:
-        input many 3 changed
+        input many changed (3 artifacts)
           from second[a=1], second[a=2], second[a=3], because this changed:
             value 0.5 → 0.75
       root cause:
@@ -309,7 +309,7 @@ fn what_is_collected_no_more_is_named_against_the_latest_run() {
     insta::assert_snapshot!(said(&context, &["why", "total", "--axis", "a=1,3,4"]), @r"
     total
       whether it has to run is known only when these have run:
-        first[a=4]: has to run, because no run had it yet; against `first[a=1]` of run [RUN 3], the nearest of its kind, this differs:
+        first[a=4]: has to run, because no run has finished it yet; against `first[a=1]` of run [RUN 3], the nearest of its kind, this differs:
           value 1.0 → 4.0
     ");
     insta::assert_snapshot!(said(&context, &["why", "total", "--axis", "a=1,3"]), @r"
@@ -350,7 +350,7 @@ fn a_stage_that_passes_values_on_is_not_taken_for_the_one_that_made_them() {
     context.executed(&["--only", "passed", "--axis", "more=0,1,2"]);
     insta::assert_snapshot!(said(&context, &["why", "last[more=2]", "--axis", "more=0,1,2"]), @r"
     last[more=2]
-      has to run, because no run had it yet; against `last[more=0]` of run [RUN 1], the nearest of its kind, this differs:
+      has to run, because no run has finished it yet; against `last[more=0]` of run [RUN 1], the nearest of its kind, this differs:
         input one changed
           from passed[more=0], because this changed:
             value 0.0, the default → 2.0
@@ -367,4 +367,55 @@ fn a_stage_that_passes_values_on_is_not_taken_for_the_one_that_made_them() {
       root cause:
         value 5.0 → 9.0, in base
     ");
+}
+
+#[test]
+fn what_was_had_last_counts_whoever_computed_it() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    context.executed(&HALF);
+    // Executes nothing, and is what cells were last all the same.
+    assert!(context.executed(&[]).is_empty());
+    let set = ["--set", "stages.second.params.value=0.9"];
+    let told = context.run(&[&["plan"], &set[..]].concat()).assert_code(0).stdout;
+    assert!(
+        told.contains("value 0.5 → 0.9") && !told.contains("0.75"),
+        "{told}"
+    );
+    let told = said(&context, &[&["why", "second[a=1]"], &set[..]].concat());
+    assert!(
+        told.contains("value 0.5 → 0.9") && !told.contains("0.75"),
+        "{told}"
+    );
+}
+
+#[test]
+fn attempts_that_were_not_finished_are_told() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "failing"
+        stages.bad = { kind = "fail", params = { message = "no such luck" } }
+        stages.good = { kind = "noop" }
+        "#,
+    );
+    context.run(&["run"]).assert_code(1);
+    let told = said(&context, &["why", "bad"]);
+    insta::assert_snapshot!(told, @r"
+    bad
+      has to run, because no run has finished it yet
+      an earlier attempt failed in run [RUN 1]: no such luck
+    ");
+    let told = said(&context, &["plan"]);
+    assert!(
+        told.contains("failed in run [RUN 1]: no such luck") && !told.contains("never run"),
+        "{told}"
+    );
+    // What a killed attempt leaves.
+    let why = context.run(&["why", "bad", "--json"]).assert_code(0).stdout;
+    let why: Value = serde_json::from_str(&why).unwrap();
+    let key = why[0]["key"].as_str().unwrap();
+    context.write(&format!("cache/partial-v1/{key}/checkpoint"), "half of it");
+    let told = said(&context, &["why", "bad"]);
+    assert!(told.contains("goes on from a checkpoint"), "{told}");
 }

@@ -137,7 +137,7 @@ fn two_runs_are_compared_from_the_manifest_to_the_numbers() {
       second[a=1]: sum differs (value 0.5 → 0.75)
       second[a=2]: sum differs (value 0.5 → 0.75)
       second[a=3]: only in the first
-      total: sum differs (input many 2 changed, no longer collects a=3)
+      total: sum differs (input many changed (2 artifacts), no longer collects a=3)
 
     metrics (means of columns)
       cell             column  before  after  change

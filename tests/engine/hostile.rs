@@ -504,3 +504,67 @@ fn the_index_of_a_newer_version_is_left_alone() {
     );
     assert_eq!(fs_err::read(&path).unwrap(), bytes);
 }
+
+#[test]
+fn what_is_no_file_in_the_place_of_an_object_counts_as_none() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let object = Utf8PathBuf::from(context.run(&["path", "first[a=1]"]).assert_code(0).stdout.trim());
+    let outside = context.path("outside.parquet");
+    fs_err::rename(&object, &outside).unwrap();
+    let bytes = fs_err::read(&outside).unwrap();
+    // The right bytes, but not in the store.
+    symlink(&outside, &object).unwrap();
+    let verified = context.run(&["verify"]).assert_code(1).stdout;
+    assert!(
+        verified.contains("missing: a result names an object that is not there")
+            && verified.contains("a link, a folder or the like, where the file of an object belongs"),
+        "{verified}"
+    );
+    assert_eq!(context.executed(&[]), ["first[a=1]"]);
+    assert!(fs_err::symlink_metadata(&object).unwrap().is_file());
+    assert_eq!(fs_err::read(&outside).unwrap(), bytes);
+    context.check_store();
+
+    fs_err::remove_file(&object).unwrap();
+    fs_err::create_dir(&object).unwrap();
+    let told = context.run(&["run"]).assert_code(3).stderr;
+    assert!(
+        told.contains("a folder lies in its place; move it out of the store"),
+        "{told}"
+    );
+    fs_err::remove_dir(&object).unwrap();
+    assert_eq!(context.executed(&[]), ["first[a=1]"]);
+    context.check_store();
+}
+
+#[test]
+fn notes_that_cannot_be_understood_are_found_by_verify() {
+    let context = everything();
+    for bucket in ["pins-v1", "published-v1"] {
+        let note = files(&context.path(&format!("cache/{bucket}"))).remove(0);
+        let whole = fs_err::read(&note).unwrap();
+        overwrite(&note, b"{");
+        let verified = context.run(&["verify"]).assert_code(1).stdout;
+        assert!(
+            verified.contains("pins and notes of published copies")
+                && verified.contains(note.file_name().unwrap()),
+            "{verified}"
+        );
+        assert!(!verified.contains("nothing is wrong"), "{verified}");
+        overwrite(&note, &whole);
+    }
+}
+
+#[test]
+fn a_folder_with_other_things_is_no_store() {
+    let context = Context::new(CHAIN);
+    context.write("elsewhere/notes.txt", "mine");
+    for command in ["verify", "gc"] {
+        let told = context
+            .run(&[command, "--cache", "elsewhere"])
+            .assert_code(2)
+            .stderr;
+        assert!(told.contains("there is no store `elsewhere`"), "{told}");
+    }
+}

@@ -179,3 +179,22 @@ fn nothing_is_published_into_the_store() {
     ");
     assert!(context.runs().is_empty(), "{outcome:#?}");
 }
+
+#[test]
+fn whose_place_a_copy_takes_is_told() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    context.write("other.toml", &CHAIN.replace("0.5", "0.75"));
+    let told = context.run(&["run", "other.toml"]).assert_code(0).stderr;
+    assert!(
+        told.contains("warning: published `out/total.parquet`, where the copy of `pipeline.toml` was: whichever runs last has the place"),
+        "{told}"
+    );
+    let told = context.run(&["run"]).assert_code(0).stderr;
+    assert!(told.contains("where the copy of `other.toml` was"), "{told}");
+    // A manifest that is not there any more wants no place.
+    context.run(&["run", "other.toml"]).assert_code(0);
+    fs_err::remove_file(context.path("other.toml")).unwrap();
+    let told = context.run(&["run"]).assert_code(0).stderr;
+    assert!(!told.contains("warning"), "{told}");
+}

@@ -293,7 +293,7 @@ fn a_figure_made_with_arguments_is_held_against_them() {
         "{stale}"
     );
     context.executed(&arguments);
-    insta::assert_snapshot!(line(), @"stale: `pipeline.toml` with `--profile small --set stages.total.params.value=1`, as in run [RUN], makes another today (total: input many 2 changed); the newer result is in the store; `provenir run pipeline.toml --profile small --set stages.total.params.value=1` publishes it");
+    insta::assert_snapshot!(line(), @"stale: `pipeline.toml` with `--profile small --set stages.total.params.value=1`, as in run [RUN], makes another today (total: input many changed (2 artifacts)); the newer result is in the store; `provenir run pipeline.toml --profile small --set stages.total.params.value=1` publishes it");
     // A profile that is gone is a problem of the manifest.
     context.write("pipeline.toml", CHAIN);
     insta::assert_snapshot!(line(), @"whether it is stale cannot be told: `pipeline.toml` with `--profile small --set stages.total.params.value=1`, as in run [RUN], has problems (`provenir plan pipeline.toml --profile small --set stages.total.params.value=1` shows them)");

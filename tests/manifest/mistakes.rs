@@ -236,3 +236,21 @@ fn names_that_only_look_right_are_told_apart_wherever_they_refer_to_something() 
         assert!(told.contains(letter), "{letter}: {told}\n{text}");
     }
 }
+
+#[test]
+fn an_axis_value_has_no_letters_that_cannot_be_seen() {
+    for (letter, told) in [
+        ("\u{202e}", "U+202E, which cannot be seen"),
+        ("\u{200b}", "U+200B, which cannot be seen"),
+        ("\u{ad}", "U+00AD, which cannot be seen"),
+    ] {
+        let manifest = format!(
+            "format = 1\npipeline.name = 'p'\naxes.a = ['x{letter}y', 'xy']\nstages.s = {{ kind = 'noop', params = {{ file = '${{a}}' }} }}\n"
+        );
+        let found = said(manifest.as_bytes());
+        assert!(
+            found.contains(&format!("an axis value must not hold {told}")),
+            "{found}"
+        );
+    }
+}

@@ -130,7 +130,11 @@ impl Standard {
         let made = latest.and_then(|run| Some((run, run.manifest()?)));
         Ok(match made {
             Some((run, made)) if made.is_file() => Self::recorded(session::short(made), run),
-            _ => Err("there is no manifest to hold it against".to_owned()),
+            Some((_, made)) => Err(format!(
+                "`{}`, which made it, is not there any more",
+                session::short(made)
+            )),
+            None => Err("there is no manifest to hold it against".to_owned()),
         })
     }
 

@@ -355,10 +355,16 @@ fn check_object(
                 .get(key)
                 .and_then(|schema| schema.get("description"))
                 .and_then(Value::as_str)
-                .map(|text| format!("`{key}`: {}", text.lines().next().unwrap_or_default()));
+                .map(|text| format!("`{key}`: {}", first_paragraph(text)));
             problems.push(problem);
         }
     }
+}
+
+/// The first paragraph of a description, as one line.
+fn first_paragraph(text: &str) -> String {
+    let lines = text.lines().take_while(|line| !line.trim().is_empty());
+    lines.map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
 /// Where a parameter belongs that stands beside the tables that take it.

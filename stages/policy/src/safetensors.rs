@@ -100,7 +100,8 @@ impl PolicySet {
         let Contents {
             mut metadata,
             tensors,
-        } = serde_json::from_slice(header).map_err(|error| invalid(format!("its header: {}", parser_says(&error))))?;
+        } = serde_json::from_slice(header)
+            .map_err(|error| invalid(format!("its header: {}", parser_says(&error))))?;
         check_layout(metadata.remove(LAYOUT).as_deref()).map_err(invalid)?;
         let alone = metadata
             .remove(CHECKPOINT)
