@@ -1,11 +1,13 @@
 //! A look at the headers of a file's pages before the library decompresses them.
 //!
 //! The library makes room for as many bytes as a page's header claims, and the decompressors that are let in write no more
-//! than that. So what has to be bounded is the claims: of all pages together, and of a page beside its length.
+//! than that. So what has to be bounded is the claims: of all pages together, and of a page beside its length. Two encodings make
+//! further claims inside a page, where nothing bounds them: they are not let in.
 //!
 //! `PageHeader` is a struct of the Thrift compact protocol: field 1 is the type, field 2 the size of the page as it was before
 //! compression, field 3 its size in the file, both without the header, field 4 the CRC-32 of the page as it is in the file, where its
-//! writer gave one (Apache Parquet, `parquet.thrift`).
+//! writer gave one; fields 5, 7 and 8 are the headers of a data page, a dictionary page and a data page of version 2, whose
+//! encoding is field 2, 2 and 4 (Apache Parquet, `parquet.thrift`).
 
 use parquet::basic::Compression;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
@@ -28,6 +30,12 @@ pub(crate) fn check(file: &[u8], metadata: &ParquetMetaData) -> Result<(), Strin
                     column.column_path().string()
                 ));
             }
+            if let Some(name) = unbounded(&page.encodings) {
+                return Err(format!(
+                    "its column `{}` is encoded with {name}, which is not read: write it with plain or dictionary encoding",
+                    column.column_path().string()
+                ));
+            }
             let possible = u64::from(page.compressed).saturating_mul(growth);
             if u64::from(page.uncompressed) > possible {
                 return Err(format!(
@@ -46,6 +54,16 @@ pub(crate) fn check(file: &[u8], metadata: &ParquetMetaData) -> Result<(), Strin
         }
     }
     Ok(())
+}
+
+/// The name of an encoding whose pages begin with the number of their values, for which the library makes room before it has seen
+/// any (Apache Parquet, `Encodings.md`: delta-length byte array and delta strings).
+fn unbounded(encodings: &[i64]) -> Option<&'static str> {
+    encodings.iter().find_map(|encoding| match encoding {
+        6 => Some("DELTA_LENGTH_BYTE_ARRAY"),
+        7 => Some("DELTA_BYTE_ARRAY"),
+        _ => None,
+    })
 }
 
 /// How many bytes a byte of a compressed page stands for at most; an error for a compression whose decompressor would go on
@@ -100,6 +118,8 @@ struct Page {
     compressed: u32,
     /// CRC-32 of these bytes, as the header says and as they are, where the header says one.
     checksums: Option<(u32, u32)>,
+    /// By number; a header that is well formed has one.
+    encodings: Vec<i64>,
 }
 
 impl Page {
@@ -107,12 +127,15 @@ impl Page {
     fn read(chunk: &[u8]) -> Result<(Self, &[u8]), String> {
         let mut reader = Reader::new("page header", chunk);
         let (mut uncompressed, mut compressed, mut checksum) = (None, None, None);
+        let mut encodings = Vec::new();
         let mut id = 0;
         while let Some(kind) = reader.field(&mut id)? {
             match (id, kind) {
                 (2, kind::I32) => uncompressed = Some(reader.zigzag()?),
                 (3, kind::I32) => compressed = Some(reader.zigzag()?),
                 (4, kind::I32) => checksum = Some(reader.zigzag()?),
+                (5 | 7, kind::STRUCT) => encodings.extend(encoding(&mut reader, 2)?),
+                (8, kind::STRUCT) => encodings.extend(encoding(&mut reader, 4)?),
                 _ => reader.skip(kind)?,
             }
         }
@@ -135,9 +158,24 @@ impl Page {
             uncompressed: size(uncompressed)?,
             compressed,
             checksums,
+            encodings,
         };
         Ok((page, rest))
     }
+}
+
+/// The encodings that a header of one kind of page names in the field of that number.
+fn encoding(reader: &mut Reader<'_>, number: i64) -> Result<Vec<i64>, String> {
+    let mut found = Vec::new();
+    let mut id = 0;
+    while let Some(kind) = reader.field(&mut id)? {
+        if (id, kind) == (number, kind::I32) {
+            found.push(reader.zigzag()?);
+        } else {
+            reader.skip(kind)?;
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::support::{self, Folder};
 use ::parquet::arrow::ArrowWriter;
-use ::parquet::basic::Compression;
-use ::parquet::file::properties::WriterProperties;
+use ::parquet::basic::{Compression, Encoding};
+use ::parquet::file::properties::{WriterProperties, WriterVersion};
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, Int32Array, LargeStringArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
@@ -278,6 +278,44 @@ fn compressions_that_cannot_be_bounded_are_named() {
         "`theirs.parquet` cannot be read as a Parquet table: its column `value` is compressed with GZIP, which is not read: \
          write it with Snappy, Zstandard, LZ4 (raw) or no compression"
     );
+}
+
+/// Found by fuzzing: in such a page the number of its values, for which the library makes room, is what the page says.
+#[test]
+fn encodings_that_cannot_be_bounded_are_named() {
+    let table = TableBuilder::new()
+        .utf8("name", ["a", "ab", "abc"])
+        .u32("count", vec![1, 2, 3])
+        .build()
+        .unwrap();
+    for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+        let written = |column: &str, encoding: Encoding| {
+            let properties = WriterProperties::builder()
+                .set_writer_version(version)
+                .set_dictionary_enabled(false)
+                .set_encoding(Encoding::PLAIN)
+                .set_column_encoding(column.into(), encoding)
+                .build();
+            let batch = table.batch();
+            let mut bytes = Vec::new();
+            let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+            writer.write(batch).unwrap();
+            writer.close().unwrap();
+            parse(Utf8Path::new("theirs.parquet"), bytes)
+        };
+        for encoding in [Encoding::DELTA_BYTE_ARRAY, Encoding::DELTA_LENGTH_BYTE_ARRAY] {
+            assert_eq!(
+                written("name", encoding).unwrap_err().to_string(),
+                format!(
+                    "`theirs.parquet` cannot be read as a Parquet table: its column `name` is encoded with {encoding}, which is \
+                     not read: write it with plain or dictionary encoding"
+                )
+            );
+        }
+        for encoding in [Encoding::DELTA_BINARY_PACKED, Encoding::BYTE_STREAM_SPLIT] {
+            assert_eq!(written("count", encoding).unwrap().content(), table.content());
+        }
+    }
 }
 
 /// The library makes room for what a page's header claims before it looks into the page.
