@@ -11,7 +11,7 @@ use crate::weights::WeightsError;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The outer archive was refused.
-    #[error("the agent's archive: {0}")]
+    #[error("the agent's archive: {}", printable(.0))]
     Archive(#[from] ArchiveError),
     /// The archive is Stable Baselines 2's.
     #[error(
@@ -19,13 +19,13 @@ pub enum Error {
     )]
     TensorFlow,
     /// The entry `policy.pth` was refused.
-    #[error("`policy.pth` in the agent's archive: {0}")]
+    #[error("`policy.pth` in the agent's archive: {}", printable(.0))]
     Network(#[from] NetworkError),
     /// The entry `data` was refused.
-    #[error("`data` in the agent's archive: {0}")]
+    #[error("`data` in the agent's archive: {}", printable(.0))]
     Metadata(#[from] MetadataError),
     /// The `VecNormalize` file was refused.
-    #[error("the `VecNormalize` file: {0}")]
+    #[error("the `VecNormalize` file: {}", printable(.0))]
     Normalization(#[from] NormalizationError),
     /// Statistics and network are not of one agent.
     #[error("the `VecNormalize` file describes {statistics} observations, the network reads {network}")]
@@ -39,10 +39,10 @@ pub enum Error {
     #[error("the agent's archive does not tell the activation of its hidden layers")]
     UnknownActivation,
     /// An activation that policies do not have.
-    #[error("the hidden layers' activation is `{0}`; agents with ReLU or Tanh are read")]
+    #[error("the hidden layers' activation is `{}`; agents with ReLU or Tanh are read", printable(.0))]
     UnsupportedActivation(String),
     /// Its parts do not make a policy.
-    #[error("the agent: {0}")]
+    #[error("the agent: {}", printable(.0))]
     Policy(#[from] PolicyError),
     /// What was asked for and what the archive says differ.
     #[error("the hidden layers' activation is {told} by the agent's archive, and was given as {given}")]
@@ -52,6 +52,19 @@ pub enum Error {
         /// By the caller.
         given: Activation,
     },
+}
+
+/// What is wrong, which may quote names that the file gives, as a message may show it: nothing in it steers a terminal.
+fn printable(flaw: &impl ToString) -> String {
+    let mut told = String::new();
+    for letter in flaw.to_string().chars() {
+        if letter.is_control() {
+            told.extend(letter.escape_debug());
+        } else {
+            told.push(letter);
+        }
+    }
+    told
 }
 
 impl Error {

@@ -437,6 +437,9 @@ fn tensors_that_do_not_fit_are_refused() {
         change(1, |view| view.storage = "elsewhere"),
         Error::Network(NetworkError::Weights(WeightsError::Archive(_)))
     ));
+    // Found by fuzzing: what a file names came into messages as it was.
+    let error = change(1, |view| view.storage = "else\u{1b}where");
+    assert!(error.to_string().ends_with("else\\u{1b}where`"), "{error}");
     assert!(matches!(
         refusal(&with_network(&views()[..3], &storages())),
         Error::Network(NetworkError::Weights(WeightsError::Missing(name))) if name == "action_net.bias"
