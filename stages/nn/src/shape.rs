@@ -24,9 +24,10 @@ pub(crate) struct Place {
     pub(crate) bias: usize,
 }
 
-/// Floats in 64 bytes. Tensors start at such a boundary, in every row, so that matrix kernels, which choose their path by
-/// alignment, compute the same bits for a network whatever its place in an ensemble.
-const ALIGNMENT: usize = 16;
+/// Floats in 64 bytes. What belongs to a network starts at such a boundary, parameters as well as what passes through it, so
+/// that matrix kernels, which choose their path by alignment, compute the same bits for a network whatever its place in an
+/// ensemble.
+pub(crate) const ALIGNMENT: usize = 16;
 
 /// A row is a multiple of this many floats, and so is every part of it that the optimiser treats at a time: vector kernels
 /// then have no odd values left to treat in another way.
