@@ -6,7 +6,7 @@ use provenir_api::protocol::Blame;
 use provenir_execution::{Cell, Context, Execution, Failure, Inputs, Outputs};
 use provenir_kinds::train::{self, Train, TrainParameters};
 use provenir_nn::device::{Choice, Precision, Selected, select, set_precision, set_threads};
-use provenir_nn::{Schedule, Shape};
+use provenir_nn::{Schedule, Shape, Widths};
 use provenir_policy::{About, ActionMap, Activation, Policy, PolicySet, Squash, Standardisation};
 use provenir_random::Stream;
 use provenir_table::demonstrations::Demonstrations;
@@ -15,7 +15,7 @@ use tch::Device;
 
 use crate::cloning::Setting;
 use crate::committee::side_by_side;
-use crate::data::{Data, Fitted, standardisation, standardised};
+use crate::data::{Data, Fitted, padded, standardisation, standardised};
 use crate::learner::Descent;
 use crate::method::{Findings, Method};
 use crate::methods::method;
@@ -154,13 +154,13 @@ struct Pupil<'a> {
 }
 
 /// What policies have in common whose steps can be taken together, beside the parameters that are not in
-/// [`Kind::group`]'s list: numbers of samples, widths, and epochs done.
+/// [`Kind::group`]'s list: numbers of samples, padded widths, and epochs done.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Steps {
     samples: usize,
     validation: usize,
-    observation: usize,
-    action: usize,
+    inputs: usize,
+    outputs: usize,
     epochs: u64,
 }
 
@@ -187,12 +187,20 @@ impl<'a> Pupil<'a> {
         })
     }
 
+    fn widths(&self) -> Widths {
+        Widths {
+            inputs: self.demos.observation.width(),
+            outputs: self.demos.action.width(),
+        }
+    }
+
     fn steps(&self) -> Steps {
+        let Widths { inputs, outputs } = padded(self.widths());
         Steps {
             samples: self.demos.rows(),
             validation: self.validation.as_ref().map_or(0, Demonstrations::rows),
-            observation: self.demos.observation.width(),
-            action: self.demos.action.width(),
+            inputs,
+            outputs,
             epochs: self.state.epochs,
         }
     }
@@ -221,7 +229,7 @@ fn train_together(
         device,
     )?;
     let setting = Setting {
-        shape: shape(parameters, &pupils[0].demos),
+        shape: shape(parameters, padded(pupils[0].widths())),
         data: &data,
         streams: pupils
             .iter()
@@ -274,9 +282,15 @@ fn train_together(
     Ok(pupils
         .iter()
         .zip(of_each.zip(company.into_failures()))
-        .map(|(pupil, ((state, findings), failure))| match failure {
+        .enumerate()
+        .map(|(member, (pupil, ((own, findings), failure)))| match failure {
             Some(failure) => Err(failure),
-            None => outputs(pupil, &state, findings, method.as_ref()),
+            None => outputs(
+                pupil,
+                policies(pupil, member, &state, method.as_ref())?,
+                &own,
+                findings,
+            ),
         })
         .collect())
 }
@@ -317,28 +331,18 @@ fn schedule(parameters: &TrainParameters) -> Schedule {
 /// What a cell gives: its own part of a training together.
 fn outputs(
     pupil: &Pupil<'_>,
+    policies: Table,
     state: &State,
     findings: Findings,
-    method: &dyn Method,
 ) -> Result<Outputs, Failure> {
     let Cell { parameters, .. } = pupil.cell;
-    let demos = &pupil.demos;
-    let about = About {
-        environment: demos.about.environment.clone(),
-        time_feature: demos.about.time_feature,
-        method: parameters.method.name().to_owned(),
-        ..About::default()
-    };
     Ok(Outputs::new()
-        .table(
-            "policy",
-            policies(state, method, pupil.standardisation.as_ref(), &about)?,
-        )
+        .table("policy", policies)
         .table("history", history(state, &findings, parameters.learning_rate)?)
         .table(
             "trust",
             TableBuilder::new()
-                .u64("sample", demos.sample.clone())
+                .u64("sample", pupil.demos.sample.clone())
                 .u64("drawn", state.memory.drawn.clone())
                 .u64("selected", state.memory.selected.clone())
                 .f64("trust", findings.trust)
@@ -426,11 +430,11 @@ fn choice(device: train::Device) -> Choice {
     }
 }
 
-fn shape(parameters: &TrainParameters, demos: &Demonstrations) -> Shape {
+fn shape(parameters: &TrainParameters, widths: Widths) -> Shape {
     Shape {
-        inputs: demos.observation.width(),
+        inputs: widths.inputs,
         hidden: parameters.hidden.iter().map(|width| *width as usize).collect(),
-        outputs: demos.action.width(),
+        outputs: widths.outputs,
         activation: activation(parameters.activation),
     }
 }
@@ -471,27 +475,30 @@ fn standardise(observations: &Matrix, floor: f64, context: &Context<'_>) -> Stan
     standardisation
 }
 
-/// Every kept committee as a policy that standardises what it observes and clips its actions to the environment's bounds.
-fn policies(
-    state: &State,
-    method: &dyn Method,
-    standardisation: Option<&Standardisation>,
-    about: &About,
-) -> Result<Table, Failure> {
+/// Every kept committee of a member, from the training of all, as a policy that standardises what it observes and clips its
+/// actions to the environment's bounds.
+fn policies(pupil: &Pupil<'_>, member: usize, state: &State, method: &dyn Method) -> Result<Table, Failure> {
     let ensemble = method.policies();
-    let shape = ensemble.shape();
+    let width = pupil.widths().outputs;
+    let about = About {
+        environment: pupil.demos.about.environment.clone(),
+        time_feature: pupil.demos.about.time_feature,
+        method: pupil.cell.parameters.method.name().to_owned(),
+        ..About::default()
+    };
     let checkpoints = state.kept.iter().map(|(epoch, networks)| {
-        let committee = (0..method.committee())
+        let first = member * method.committee();
+        let committee = (first..first + method.committee())
             .map(|network| ensemble.saved_member(networks, network))
             .collect::<Result<Vec<_>, _>>()?;
         let policy = Policy::new(
             side_by_side(committee)?,
-            shape.activation,
-            standardisation.cloned(),
+            ensemble.shape().activation,
+            pupil.standardisation.clone(),
             ActionMap {
                 squash: Squash::Clip,
-                low: vec![-1.0; shape.outputs],
-                high: vec![1.0; shape.outputs],
+                low: vec![-1.0; width],
+                high: vec![1.0; width],
             },
             about.clone(),
         )?;

@@ -1,4 +1,6 @@
-use provenir_nn::{Adam, AdamSettings, Backward, Deviations, Ensemble, Forward, Gradient, NnError, Shape};
+use provenir_nn::{
+    Adam, AdamSettings, Backward, Deviations, Ensemble, Forward, Gradient, NnError, Shape, Widths,
+};
 use provenir_random::Stream;
 use tch::{Device, Tensor};
 
@@ -29,14 +31,15 @@ pub(crate) struct LearnerState {
 }
 
 impl Learner {
-    /// Networks at their initial values, one for each stream.
+    /// Networks of these widths at their initial values, one for each stream.
     pub(crate) fn new(
         shape: &Shape,
+        widths: &[Widths],
         streams: &[Stream],
         descent: Descent,
         device: Device,
     ) -> Result<Self, NnError> {
-        let ensemble = Ensemble::initial(shape, streams, device)?;
+        let ensemble = Ensemble::padded(shape, widths, streams, device)?;
         let gradient = ensemble.gradient()?;
         let settings = AdamSettings {
             weight_decay: descent.weight_decay,

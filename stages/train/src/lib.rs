@@ -12,7 +12,9 @@
 //! * `committee`: several networks as one, which gives the mean of what they do.
 //!
 //! Everything below `execution` trains K policies of one shape on K data sets of one size as one ensemble of J = K · M
-//! networks, M of them a policy (a committee; 1 for most methods); each has its own random streams, and on a processor its results do not depend on the others, to the bit.
+//! networks, M of them a policy (a committee; 1 for most methods); each has its own random streams, and on a processor its
+//! results do not depend on the others, to the bit. Data sets of different widths are padded to one (`data`); A is the number
+//! of components that a policy's own actions have.
 //!
 //! Invariant: a draw depends on the seed and on the number of the epoch or step it is for, never on draws before it. So a
 //! training that was interrupted continues to the same result.

@@ -1,8 +1,8 @@
-use provenir_nn::{Backward, Ensemble, Forward, NnError, Shape, squared_error};
+use provenir_nn::{Backward, Ensemble, Forward, NnError, Shape, Widths, squared_error};
 use provenir_random::Stream;
 use tch::{Kind, Tensor};
 
-use crate::data::Data;
+use crate::data::{Data, column};
 use crate::learner::{Descent, Learner};
 
 /// J networks that learn from minibatches, with buffers for the whole ones and for the short one.
@@ -17,6 +17,8 @@ struct Passes {
     backward: Backward,
     /// `[J, B, out]`
     targets: Tensor,
+    /// 2/(B A), `[J, 1]`.
+    slopes: Tensor,
 }
 
 /// A minibatch that has passed through the networks.
@@ -27,6 +29,8 @@ pub(crate) struct Batch<'a> {
     pub(crate) errors: Tensor,
     /// Output − target, `[J, B, out]`: to become the derivative of the networks' losses by the output.
     pub(crate) residuals: Tensor,
+    /// What a residual is multiplied by to be the derivative of the mean squared error: 2/(B A), `[J, 1]`.
+    slopes: Tensor,
 }
 
 impl Batch<'_> {
@@ -35,19 +39,16 @@ impl Batch<'_> {
         self.errors.size()[1] as usize
     }
 
-    /// Turns residuals into the derivative of `factor` times the mean squared error.
-    pub(crate) fn follow_all(&mut self, factor: f64) -> Result<(), NnError> {
-        let (_, rows, width) = self.residuals.size3()?;
-        let _ = self
-            .residuals
-            .f_mul_scalar_(2.0 / (rows * width) as f64 * factor)?;
+    /// Turns residuals into the derivative of the mean squared error.
+    pub(crate) fn follow_all(&mut self) -> Result<(), NnError> {
+        let _ = self.residuals.f_mul_(&self.slopes.f_unsqueeze(2)?)?;
         Ok(())
     }
 
-    /// Turns residuals into the derivative of the mean over the minibatch of weight (`[J, B]`) times squared error.
+    /// Turns residuals into the derivative of the mean over the minibatch of weight times squared error. A weight is of a
+    /// sample, `[J, B]`, or of all of a network, `[J, 1]`.
     pub(crate) fn follow(&mut self, weights: &Tensor) -> Result<(), NnError> {
-        let (_, rows, width) = self.residuals.size3()?;
-        let slopes = weights.f_mul_scalar(2.0 / (rows * width) as f64)?;
+        let slopes = weights.f_mul(&self.slopes)?;
         let _ = self.residuals.f_mul_(&slopes.f_unsqueeze(2)?)?;
         Ok(())
     }
@@ -62,12 +63,15 @@ impl Student {
         data: &Data,
         (whole, short): (usize, Option<usize>),
     ) -> Result<Self, NnError> {
-        let learner = Learner::new(shape, streams, descent, data.device())?;
+        let widths = data.widths_of(streams.len());
+        let learner = Learner::new(shape, &widths, streams, descent, data.device())?;
         let passes = std::iter::once(whole)
             .chain(short)
             .map(|rows| {
                 let forward = Forward::new(&learner.ensemble, rows)?;
+                let slope = |widths: &Widths| 2.0 / (rows * widths.outputs) as f64;
                 Ok(Passes {
+                    slopes: column(widths.iter().map(slope), data.device())?,
                     backward: Backward::new(&learner.ensemble, rows)?,
                     targets: forward.output().f_zeros_like()?,
                     forward,
@@ -96,6 +100,7 @@ impl Student {
             forward,
             backward,
             targets,
+            slopes,
         } = &mut self.passes[place];
         forward.load(&data.observations, index)?;
         data.actions_into(index, targets)?;
@@ -103,8 +108,14 @@ impl Student {
         let residuals = backward.output().shallow_clone();
         Ok(Batch {
             index,
-            errors: squared_error(forward.output(), targets, &residuals)?,
+            errors: squared_error(
+                forward.output(),
+                targets,
+                self.learner.ensemble.components(),
+                &residuals,
+            )?,
             residuals,
+            slopes: slopes.shallow_clone(),
         })
     }
 

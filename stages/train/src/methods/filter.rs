@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use provenir_nn::{Ensemble, NnError};
 
-use super::bc::LeastSquares;
+use super::bc::{LeastSquares, Loss};
 use super::noisy_bc::disjoint;
 use super::rbc::{Rbc, RbcSettings};
 use crate::cloning::{Cloning, Setting, initial};
@@ -53,7 +53,8 @@ impl<'a> Judge<'a> {
             By::CrossFit(folds) => {
                 let samples = setting.data.samples;
                 let parts = disjoint(&setting.streams, folds, samples);
-                let mut cloning = Cloning::new(&setting, folds, LeastSquares::PLAIN)?;
+                let rule = LeastSquares::new(Loss::SquaredError, setting.data)?;
+                let mut cloning = Cloning::new(&setting, folds, rule)?;
                 cloning.restrict(parts.iter().map(|part| others(part, samples)).collect());
                 Ok(Self::CrossFit(Box::new(cloning), parts))
             }
@@ -125,10 +126,11 @@ fn best(scores: &[f64], share: f64) -> Vec<usize> {
 
 impl<'a> Filter<'a> {
     pub(crate) fn new(setting: &Setting<'a>, settings: FilterSettings) -> Result<Self, NnError> {
+        let rule = LeastSquares::new(Loss::SquaredError, setting.data)?;
         Ok(Self {
             data: setting.data,
             judge: Judge::new(setting, settings.by)?,
-            policies: Cloning::new(setting, 1, LeastSquares::PLAIN)?,
+            policies: Cloning::new(setting, 1, rule)?,
             settings,
             kept: None,
         })

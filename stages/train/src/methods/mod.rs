@@ -20,7 +20,7 @@ use crate::data::Data;
 use crate::method::Method;
 use crate::partition::Partition;
 use crate::run::failure;
-use bc::{LearntLikelihood, LeastSquares};
+use bc::{LearntLikelihood, LeastSquares, Loss};
 use co_teaching::{CoTeaching, CoTeachingSettings};
 use filter::{By, Filter, FilterSettings};
 use mixture::{Mixture, MixtureSettings};
@@ -37,11 +37,10 @@ pub(crate) fn method<'a>(
     context: &Context<'_>,
 ) -> Result<Box<dyn Method + 'a>, Failure> {
     let data = setting.data;
-    let width = data.action_width();
     let nll = &parameters.nll;
     let loss = match parameters.loss {
-        train::Loss::Mse => LeastSquares::PLAIN,
-        train::Loss::Nll => LeastSquares::likelihood(width, nll.sigma),
+        train::Loss::Mse => Loss::SquaredError,
+        train::Loss::Nll => Loss::Likelihood(nll.sigma),
     };
     let made = match parameters.method {
         train::Method::Bc if parameters.loss == train::Loss::Nll && nll.learned => {
@@ -49,7 +48,9 @@ pub(crate) fn method<'a>(
                 .and_then(|rule| Cloning::new(setting, 1, rule))
                 .map(boxed)
         }
-        train::Method::Bc => Cloning::new(setting, 1, loss).map(boxed),
+        train::Method::Bc => LeastSquares::new(loss, data)
+            .and_then(|rule| Cloning::new(setting, 1, rule))
+            .map(boxed),
         train::Method::Rbc => {
             let settings = rbc_settings(parameters, loss, data.samples, context)?;
             Rbc::new(setting, settings).map(boxed)
@@ -107,9 +108,7 @@ fn robust_loss(settings: &train::RobustLoss, data: &Data) -> Result<RobustLoss, 
     let loss = match settings.loss {
         RobustKind::Huber => Robust::Huber,
         RobustKind::Norm => Robust::Norm,
-        RobustKind::StudentT => Robust::StudentT {
-            freedom: settings.freedom / data.action_width() as f64,
-        },
+        RobustKind::StudentT => Robust::StudentT,
         RobustKind::Welsch => Robust::Welsch,
     };
     let scale = match settings.scale {
@@ -118,7 +117,13 @@ fn robust_loss(settings: &train::RobustLoss, data: &Data) -> Result<RobustLoss, 
             floor: settings.scale_floor,
         },
     };
-    RobustLoss::new(data, loss, settings.tuning(), scale)
+    let reach = |width: usize| match settings.loss {
+        // Of a t distribution of scale s it is s √(ν/A).
+        RobustKind::StudentT => settings.tuning() * (settings.freedom / width as f64).sqrt(),
+        _ => settings.tuning(),
+    };
+    let reach = data.components().into_iter().map(reach).collect();
+    RobustLoss::new(data, loss, reach, scale)
 }
 
 fn filter_settings(
@@ -133,7 +138,7 @@ fn filter_settings(
             check_parts(settings.folds as usize, samples, "filter.folds")?;
             By::CrossFit(settings.folds as usize)
         }
-        FilterBy::Rbc => By::Rbc(rbc_settings(parameters, LeastSquares::PLAIN, samples, context)?),
+        FilterBy::Rbc => By::Rbc(rbc_settings(parameters, Loss::SquaredError, samples, context)?),
     };
     let judging = (settings.judging * setting.epochs as f64).round() as u64;
     Ok(FilterSettings {
@@ -155,7 +160,7 @@ fn check_parts(parts: usize, samples: usize, parameter: &str) -> Result<(), Fail
 
 fn rbc_settings(
     parameters: &TrainParameters,
-    loss: LeastSquares,
+    loss: Loss,
     samples: usize,
     context: &Context<'_>,
 ) -> Result<RbcSettings, Failure> {

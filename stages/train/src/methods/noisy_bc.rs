@@ -179,7 +179,7 @@ impl Reweighted {
             .map(|(member, deviations)| {
                 let networks = member * self.committee..(member + 1) * self.committee;
                 let errors: Vec<Vec<f64>> = networks.map(|network| residuals.errors(network)).collect();
-                density(&errors, deviations, course.data.action_width())
+                density(&errors, deviations, course.data.widths[member].outputs)
             })
             .collect();
         Ok((densities, deviations))
@@ -215,7 +215,7 @@ impl Rule for Reweighted {
 
     fn judge(&mut self, batch: &mut Batch<'_>) -> Result<Verdict, NnError> {
         if self.round.is_none() {
-            batch.follow_all(1.0)?;
+            batch.follow_all()?;
             return Ok(Verdict {
                 loss: mean(&batch.errors)?,
                 selected: None,

@@ -1,7 +1,7 @@
 use provenir_execution::{Context, Failure};
 use provenir_nn::NnError;
 
-use super::bc::LeastSquares;
+use super::bc::{LeastSquares, Loss};
 use crate::cloning::{Cloning, Setting};
 use crate::method::Method;
 use crate::run::failure;
@@ -26,7 +26,8 @@ pub(crate) fn range_filter<'a>(
             samples - kept.len()
         ));
     }
-    let mut cloning = Cloning::new(setting, 1, LeastSquares::PLAIN).map_err(failure)?;
+    let rule = LeastSquares::new(Loss::SquaredError, setting.data).map_err(failure)?;
+    let mut cloning = Cloning::new(setting, 1, rule).map_err(failure)?;
     cloning.restrict(within);
     Ok(Box::new(cloning))
 }
@@ -37,11 +38,13 @@ fn within(setting: &Setting<'_>, bound: f64) -> Result<Vec<Vec<usize>>, NnError>
     let mut actions = vec![0.0_f32; data.actions.numel()];
     let count = actions.len();
     data.actions.f_copy_data(&mut actions, count)?;
-    let sets = actions.chunks(data.samples * data.action_width());
+    // What lies beyond the components of a data set is 0, and within every bound.
+    let columns = data.action_columns();
+    let sets = actions.chunks(data.samples * columns);
     Ok(sets
         .map(|actions| {
             let is_within = |action: &[f32]| action.iter().all(|value| f64::from(value.abs()) <= bound);
-            let rows = actions.chunks(data.action_width()).enumerate();
+            let rows = actions.chunks(columns).enumerate();
             rows.filter(|(_, action)| is_within(action))
                 .map(|(sample, _)| sample)
                 .collect()

@@ -1,5 +1,7 @@
 //! Every method, alone and in company.
 
+use provenir_nn::device::set_threads;
+
 use super::steps::{SAMPLES, data, setting};
 use super::*;
 use crate::cloning::Setting;
@@ -88,6 +90,7 @@ pub(super) fn every_method() -> Vec<(&'static str, TrainParameters)> {
 
 /// Everything that a method leaves of each policy, with all bits: networks, trust, notes and τ̂.
 fn learn(parameters: &TrainParameters, seeds: &[u64]) -> Vec<Vec<u64>> {
+    set_threads(1);
     let data = data(seeds);
     let setting = Setting {
         epochs: u64::from(parameters.epochs),
@@ -136,6 +139,7 @@ fn learn(parameters: &TrainParameters, seeds: &[u64]) -> Vec<Vec<u64>> {
     for step in 0..method.steps_afterwards() {
         method.step_afterwards(step, &rates).unwrap();
     }
+    assert_unused_stays_zero(method.as_ref());
     let findings = method.findings().unwrap();
     for values in [&findings.trust, &findings.tau] {
         for (left, values) in left
@@ -146,6 +150,28 @@ fn learn(parameters: &TrainParameters, seeds: &[u64]) -> Vec<Vec<u64>> {
         }
     }
     left
+}
+
+/// Nothing but what a network's own widths use differs from 0: in networks, and in the means of their gradients.
+fn assert_unused_stays_zero(method: &dyn Method) {
+    let networks = method.policies().members();
+    let length = method.policies().save().unwrap().len();
+    let count = |values: &mut dyn Iterator<Item = f32>| values.filter(|value| *value != 0.0).count();
+    let memory = method.memory().unwrap();
+    // Learnt deviations have a layout of their own.
+    let learners = memory
+        .learners
+        .iter()
+        .filter(|learner| learner.networks.len() == length);
+    for values in learners.flat_map(|learner| [&learner.networks, &learner.mean, &learner.square]) {
+        for (network, row) in values.chunks(length / networks).enumerate() {
+            let layers = method.policies().saved_member(values, network).unwrap();
+            let used = layers
+                .iter()
+                .flat_map(|layer| layer.weights().iter().chain(layer.bias()));
+            assert_eq!(count(&mut row.iter().copied()), count(&mut used.copied()));
+        }
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use camino::Utf8Path;
 use super::company::every_method;
 use super::*;
 
-/// A cell and where it keeps its checkpoints.
+/// A cell and where it keeps its checkpoints. Its robot follows from its seed, so that a group is of several.
 pub(super) struct Member {
     parameters: TrainParameters,
     inputs: Inputs,
@@ -15,8 +15,10 @@ pub(super) struct Member {
 
 impl Member {
     pub(super) fn new(parameters: &TrainParameters, seed: u64, rows: usize) -> Self {
-        let demos = with_outliers(demonstrations(rows, seed), rows / 10);
-        let validation = demonstrations(40, 100 + seed).into_table().unwrap();
+        let demos = with_outliers(demonstrations_of_robot(seed, rows, seed), rows / 10);
+        let validation = demonstrations_of_robot(seed, 40, 100 + seed)
+            .into_table()
+            .unwrap();
         Self {
             parameters: TrainParameters {
                 seed,
@@ -76,7 +78,26 @@ fn a_cell_gives_the_same_alone_among_others_and_in_another_order() {
                     "{name}: {seed} among {order:?}"
                 );
             }
+            // All robots in one training.
+            let told = format!("one of {} policies that are trained together", order.len());
+            for member in &members {
+                let said = member.listener.said.lock().unwrap();
+                assert!(said.iter().any(|(_, said)| *said == told), "{name}: {said:?}");
+            }
         }
+    }
+}
+
+#[test]
+fn policies_that_are_trained_together_have_the_widths_of_their_robots() {
+    let parameters = parameters!({ "method": "bc", "hidden": [12], "epochs": 2, "batch": 32 });
+    let members: Vec<Member> = (0..3).map(|seed| Member::new(&parameters, seed, 120)).collect();
+    let results = together(&members.iter().collect::<Vec<_>>());
+    for (result, expected) in results.iter().zip([(16, 3), (3, 2), (29, 8)]) {
+        let policies = policies(result.as_ref().unwrap());
+        let layers = policies.last().layers();
+        let (first, last) = (&layers[0], &layers[layers.len() - 1]);
+        assert_eq!((first.inputs(), last.outputs()), expected);
     }
 }
 
