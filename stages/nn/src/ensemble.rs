@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use provenir_policy::Layer;
 use provenir_random::Stream;
 use tch::{Device, Kind, Tensor};
@@ -53,6 +55,17 @@ impl Rows {
             flat,
             weights,
             biases,
+        })
+    }
+
+    /// Some of the rows: the same values.
+    fn part(&self, members: &Range<usize>) -> Result<Self, NnError> {
+        let (start, count) = (members.start as i64, members.len() as i64);
+        let narrow = |tensor: &Tensor| tensor.f_narrow(0, start, count);
+        Ok(Self {
+            flat: narrow(&self.flat)?,
+            weights: self.weights.iter().map(narrow).collect::<Result<_, _>>()?,
+            biases: self.biases.iter().map(narrow).collect::<Result<_, _>>()?,
         })
     }
 }
@@ -132,6 +145,24 @@ impl Ensemble {
             let _ = layer.shallow_clone().f_fill_(f64::from(weight))?;
         }
         Ok(ensemble)
+    }
+
+    /// Some of the networks: the same ones, which move where these do.
+    ///
+    /// # Panics
+    ///
+    /// Where there are no such networks.
+    pub fn part(&self, members: &Range<usize>) -> Result<Self, NnError> {
+        let components = self
+            .components
+            .f_narrow(0, members.start as i64, members.len() as i64)?;
+        Ok(Self {
+            shape: self.shape.clone(),
+            places: self.places.clone(),
+            widths: self.widths[members.clone()].to_vec(),
+            components,
+            values: self.values.part(members)?,
+        })
     }
 
     /// What each network looks like.
@@ -394,6 +425,30 @@ mod tests {
                 assert!(unused.all(|(value, _)| *value == 0.0));
             }
         }
+    }
+
+    #[test]
+    fn a_part_of_an_ensemble_is_the_same_networks() {
+        let shape = shape(6, &[5], 4, Activation::Relu);
+        let widths = [(6, 4), (2, 1), (3, 4), (5, 2)].map(|(inputs, outputs)| Widths { inputs, outputs });
+        let mut all = Ensemble::padded(&shape, &widths, &streams(&[0, 1, 2, 3]), Device::Cpu).unwrap();
+        let part = all.part(&(1..3)).unwrap();
+        // Afterwards, too.
+        all.reinitialise(&streams(&[4, 5, 6, 7])).unwrap();
+        assert_eq!(part.members(), 2);
+        for member in 0..2 {
+            assert_eq!(part.member(member).unwrap(), all.member(1 + member).unwrap());
+            let layers = part.layers().zip(all.layers());
+            for ((weight, bias), (all_weight, all_bias)) in layers {
+                let of_all = |tensor: &Tensor| bits(&tensor.get(1 + member as i64));
+                assert_eq!(bits(&weight.get(member as i64)), of_all(all_weight));
+                assert_eq!(bits(&bias.get(member as i64)), of_all(all_bias));
+            }
+        }
+        assert_eq!(
+            Vec::<f32>::try_from(part.components().view(-1)).unwrap(),
+            [1.0, 4.0]
+        );
     }
 
     #[test]

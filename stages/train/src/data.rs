@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use provenir_nn::{NnError, Widths, select_rows};
 use provenir_policy::Standardisation;
 use provenir_table::Matrix;
@@ -72,6 +74,19 @@ impl Data {
             widths,
             members: observations.len(),
             samples,
+        })
+    }
+
+    /// Those of some of the policies, which share their tensors with these.
+    pub(crate) fn part(&self, members: &Range<usize>) -> Result<Self, NnError> {
+        let (start, count) = (members.start * self.samples, members.len() * self.samples);
+        let narrow = |tensor: &Tensor| tensor.f_narrow(0, start as i64, count as i64);
+        Ok(Self {
+            observations: narrow(&self.observations)?,
+            actions: narrow(&self.actions)?,
+            widths: self.widths[members.clone()].to_vec(),
+            members: members.len(),
+            samples: self.samples,
         })
     }
 

@@ -18,7 +18,7 @@ use crate::committee::side_by_side;
 use crate::data::{Data, Fitted, padded, standardisation, standardised};
 use crate::learner::Descent;
 use crate::method::{Findings, Method};
-use crate::methods::method;
+use crate::methods::{Wanted, is_alike, method};
 use crate::run::{Company, Plan, failure, left_by_earlier_attempt, run};
 use crate::state::State;
 use crate::validation::Validation;
@@ -91,7 +91,14 @@ fn teach_all(
 ) {
     let mut companies: BTreeMap<Steps, Vec<Pupil<'_>>> = BTreeMap::new();
     for pupil in pupils {
-        companies.entry(pupil.steps()).or_default().push(pupil);
+        let company = companies.entry(pupil.steps()).or_default();
+        // Next to those that follow the same rule.
+        let alike = |other: &Pupil<'_>| is_alike(other.cell.parameters, pupil.cell.parameters);
+        let place = company
+            .iter()
+            .rposition(alike)
+            .map_or(company.len(), |last| last + 1);
+        company.insert(place, pupil);
     }
     for pupils in companies.into_values() {
         teach(pupils, device, pace, results);
@@ -212,9 +219,7 @@ fn train_together(
     device: Device,
     pace: Duration,
 ) -> Result<Vec<Result<Outputs, Failure>>, Failure> {
-    let Cell {
-        parameters, context, ..
-    } = pupils[0].cell;
+    let parameters = pupils[0].cell.parameters;
     if pupils.len() > 1 {
         let told = format!("one of {} policies that are trained together", pupils.len());
         for pupil in pupils {
@@ -242,7 +247,14 @@ fn train_together(
             weight_decay: parameters.weight_decay,
         },
     };
-    let mut method = method(parameters, &setting, context)?;
+    let wanted: Vec<Wanted<'_>> = pupils
+        .iter()
+        .map(|pupil| Wanted {
+            parameters: pupil.cell.parameters,
+            context: pupil.cell.context,
+        })
+        .collect();
+    let mut method = method(&wanted, &setting)?;
     let plan = Plan {
         epochs: setting.epochs,
         steps: data.samples.div_ceil(setting.batch),
@@ -266,7 +278,7 @@ fn train_together(
     let mut state = State::together(&alone)
         .ok_or_else(|| Failure::bug("the checkpoints of these policies do not go together"))?;
     if state.epochs > 0 {
-        method.recall(&state.memory).map_err(failure)?;
+        method.recall(&state.memories).map_err(failure)?;
     }
     let mut company = Company::new(
         pupils.iter().map(|pupil| pupil.cell.context).collect(),
@@ -288,7 +300,7 @@ fn train_together(
             None => outputs(
                 pupil,
                 policies(pupil, member, &state, method.as_ref())?,
-                &own,
+                own,
                 findings,
             ),
         })
@@ -332,26 +344,28 @@ fn schedule(parameters: &TrainParameters) -> Schedule {
 fn outputs(
     pupil: &Pupil<'_>,
     policies: Table,
-    state: &State,
+    mut state: State,
     findings: Findings,
 ) -> Result<Outputs, Failure> {
-    let Cell { parameters, .. } = pupil.cell;
+    let parameters = pupil.cell.parameters;
+    let memory = state.memories.pop();
+    let memory = memory.ok_or_else(|| Failure::bug("a training that remembers nothing"))?;
     Ok(Outputs::new()
         .table("policy", policies)
-        .table("history", history(state, &findings, parameters.learning_rate)?)
+        .table("history", history(&state, &findings, parameters.learning_rate)?)
         .table(
             "trust",
             TableBuilder::new()
                 .u64("sample", pupil.demos.sample.clone())
-                .u64("drawn", state.memory.drawn.clone())
-                .u64("selected", state.memory.selected.clone())
+                .u64("drawn", memory.drawn)
+                .u64("selected", memory.selected)
                 .f64("trust", findings.trust)
                 .build()?,
         )
         .table(
             "timing",
             TableBuilder::new()
-                .u32("epoch", epochs(state))
+                .u32("epoch", epochs(&state))
                 .f64("seconds", state.journal.seconds.clone())
                 .unit("s")
                 .build()?,

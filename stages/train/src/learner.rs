@@ -4,6 +4,8 @@ use provenir_nn::{
 use provenir_random::Stream;
 use tch::{Device, Tensor};
 
+use crate::method::part;
+
 /// How networks follow their gradients.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Descent {
@@ -28,6 +30,31 @@ pub(crate) struct LearnerState {
     pub(crate) mean: Vec<f32>,
     pub(crate) square: Vec<f32>,
     pub(crate) steps: u64,
+}
+
+impl LearnerState {
+    /// What it has learnt for one of its policies.
+    pub(crate) fn part(&self, member: usize, members: usize) -> Self {
+        Self {
+            networks: part(&self.networks, member, members),
+            mean: part(&self.mean, member, members),
+            square: part(&self.square, member, members),
+            steps: self.steps,
+        }
+    }
+
+    /// What one has learnt that has learnt this for each policy, in equally many steps: the inverse of [`LearnerState::part`].
+    pub(crate) fn together(alone: &[Self]) -> Self {
+        let chained = |values: fn(&Self) -> &Vec<f32>| -> Vec<f32> {
+            alone.iter().flat_map(|one| values(one).iter().copied()).collect()
+        };
+        Self {
+            networks: chained(|one| &one.networks),
+            mean: chained(|one| &one.mean),
+            square: chained(|one| &one.square),
+            steps: alone.first().map_or(0, |one| one.steps),
+        }
+    }
 }
 
 impl Learner {

@@ -5,7 +5,8 @@
 //! * `run`: the loop over epochs, whatever the method; `state` is all that it has learnt and noted, `checkpoint` that as bytes;
 //!   `validation` measures; `warm_up` is what comes before time is measured.
 //! * `method`: what a method is; `methods`: the methods, a module each, and which one is asked for.
-//! * `cloning`: learning from minibatches by a rule: all methods but `rbc`, `co-teaching` and `filter` are rules.
+//! * `cloning`: learning from minibatches by rules, for each policy one: all methods but `rbc`, `co-teaching` and `filter` are
+//!   rules; `rounds`: trainings one after another.
 //! * `learner`: networks that learn; `student`: those with buffers for minibatches; `order`: which samples make which minibatch.
 //! * `sweep`: samples through networks that do not learn from them.
 //! * `partition`: median of means: how samples are drawn, divided into blocks and selected.
@@ -34,6 +35,7 @@ mod method;
 mod methods;
 mod order;
 mod partition;
+mod rounds;
 mod run;
 mod state;
 mod student;

@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use provenir_nn::{Backward, Ensemble, Forward, NnError, Shape, Widths, squared_error};
 use provenir_random::Stream;
 use tch::{Kind, Tensor};
@@ -22,9 +24,11 @@ struct Passes {
 }
 
 /// A minibatch that has passed through the networks.
-pub(crate) struct Batch<'a> {
+pub(crate) struct Batch {
     /// Its samples, counted through all data sets, `[J · B]`.
-    pub(crate) index: &'a Tensor,
+    pub(crate) index: Tensor,
+    /// The first sample of the first of the networks' data sets, so counted.
+    first: usize,
     /// Squared error of each, averaged over components, `[J, B]`.
     pub(crate) errors: Tensor,
     /// Output − target, `[J, B, out]`: to become the derivative of the networks' losses by the output.
@@ -33,10 +37,35 @@ pub(crate) struct Batch<'a> {
     slopes: Tensor,
 }
 
-impl Batch<'_> {
+impl Batch {
     /// B.
     pub(crate) fn rows(&self) -> usize {
         self.errors.size()[1] as usize
+    }
+
+    /// Some of the networks' part of it, of whose data sets the first one begins with that sample: residuals are the same
+    /// values, and become what they become here.
+    pub(crate) fn part(&self, networks: &Range<usize>, first: usize) -> Result<Self, NnError> {
+        let (start, count) = (networks.start as i64, networks.len() as i64);
+        let rows = self.rows() as i64;
+        Ok(Self {
+            index: self.index.f_narrow(0, start * rows, count * rows)?,
+            first,
+            errors: self.errors.f_narrow(0, start, count)?,
+            residuals: self.residuals.f_narrow(0, start, count)?,
+            slopes: self.slopes.f_narrow(0, start, count)?,
+        })
+    }
+
+    /// What a value of each sample of the networks' data sets (`[K · N]`) is at those of the minibatch, `[J, B]`.
+    pub(crate) fn look_up(&self, values: &Tensor) -> Result<Tensor, NnError> {
+        let index = match self.first {
+            0 => self.index.shallow_clone(),
+            first => self.index.f_sub_scalar(first as i64)?,
+        };
+        Ok(values
+            .f_index_select(0, &index)?
+            .f_view(self.errors.size().as_slice())?)
     }
 
     /// Turns residuals into the derivative of the mean squared error.
@@ -94,7 +123,7 @@ impl Student {
     }
 
     /// Passes a minibatch through the networks.
-    pub(crate) fn pass<'a>(&mut self, data: &Data, index: &'a Tensor) -> Result<Batch<'a>, NnError> {
+    pub(crate) fn pass(&mut self, data: &Data, index: &Tensor) -> Result<Batch, NnError> {
         let place = self.place(index.numel() / self.learner.ensemble.members());
         let Passes {
             forward,
@@ -107,7 +136,8 @@ impl Student {
         forward.run(&self.learner.ensemble)?;
         let residuals = backward.output().shallow_clone();
         Ok(Batch {
-            index,
+            index: index.shallow_clone(),
+            first: 0,
             errors: squared_error(
                 forward.output(),
                 targets,
@@ -121,7 +151,7 @@ impl Student {
 
     /// The part of a step that a GPU can repeat, along what the residuals of the minibatch that was passed last have become;
     /// gives the norms of the gradients, `[J]`, always the same tensor.
-    pub(crate) fn descend(&mut self, batch: &Batch<'_>) -> Result<&Tensor, NnError> {
+    pub(crate) fn descend(&mut self, batch: &Batch) -> Result<&Tensor, NnError> {
         let place = self.place(batch.rows());
         let Passes {
             forward, backward, ..

@@ -1,10 +1,10 @@
 use provenir_nn::{Deviations, NnError};
 use tch::Tensor;
 
-use crate::cloning::{Rule, Setting, Verdict};
+use crate::cloning::{Rule, Verdict};
 use crate::data::{Data, column};
 use crate::learner::{load_deviations, save_deviations};
-use crate::method::{Memory, Notes, expect_length};
+use crate::method::{Memory, Notes, learnt_by};
 use crate::student::{Batch, mean};
 
 /// A loss that is an affine function of the squared error e.
@@ -69,7 +69,7 @@ impl LeastSquares {
 }
 
 impl Rule for LeastSquares {
-    fn judge(&mut self, batch: &mut Batch<'_>) -> Result<Verdict, NnError> {
+    fn judge(&mut self, batch: &mut Batch) -> Result<Verdict, NnError> {
         match &self.line {
             Some((factor, _)) => batch.follow(factor)?,
             None => batch.follow_all()?,
@@ -87,8 +87,7 @@ pub(crate) struct LearntLikelihood(Deviations);
 
 impl LearntLikelihood {
     /// With deviations that start at `sigma` and do not fall below `floor`.
-    pub(crate) fn new(setting: &Setting<'_>, sigma: f64, floor: f64) -> Result<Self, NnError> {
-        let data = setting.data;
+    pub(crate) fn new(data: &Data, sigma: f64, floor: f64) -> Result<Self, NnError> {
         Ok(Self(Deviations::new(
             &data.components(),
             data.action_columns(),
@@ -112,7 +111,7 @@ impl Rule for LearntLikelihood {
         self.0.adam_mut().settle()
     }
 
-    fn judge(&mut self, batch: &mut Batch<'_>) -> Result<Verdict, NnError> {
+    fn judge(&mut self, batch: &mut Batch) -> Result<Verdict, NnError> {
         let losses = self.0.likelihood(&mut batch.residuals)?;
         let _ = batch.residuals.f_mul_scalar_(1.0 / batch.rows() as f64)?;
         self.0.apply()?;
@@ -124,18 +123,21 @@ impl Rule for LearntLikelihood {
 
     fn notes(&self) -> Result<Notes, NnError> {
         Ok(Notes {
-            sigma: self.0.typical()?,
+            sigma: self.0.typical()?.into_iter().map(Some).collect(),
             effective: Vec::new(),
         })
     }
 
-    fn remember(&self, memory: &mut Memory) -> Result<(), NnError> {
-        memory.learners.push(save_deviations(&self.0)?);
+    fn remember(&self, memories: &mut [Memory]) -> Result<(), NnError> {
+        let deviations = save_deviations(&self.0)?;
+        let members = memories.len();
+        for (member, memory) in memories.iter_mut().enumerate() {
+            memory.learners.push(deviations.part(member, members));
+        }
         Ok(())
     }
 
-    fn recall(&mut self, memory: &Memory) -> Result<(), NnError> {
-        expect_length("learners", 2, memory.learners.len())?;
-        load_deviations(&mut self.0, &memory.learners[1])
+    fn recall(&mut self, memories: &[Memory]) -> Result<(), NnError> {
+        load_deviations(&mut self.0, &learnt_by(1, memories)?)
     }
 }

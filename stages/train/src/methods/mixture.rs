@@ -88,11 +88,11 @@ impl Mixture {
 }
 
 impl Rule for Mixture {
-    fn begin_epoch(&mut self, _: u64, course: &mut Course<'_>) -> Result<(), NnError> {
+    fn begin_epoch(&mut self, _: u64, course: &Course<'_>) -> Result<(), NnError> {
         self.refit(course)
     }
 
-    fn judge(&mut self, batch: &mut Batch<'_>) -> Result<Verdict, NnError> {
+    fn judge(&mut self, batch: &mut Batch) -> Result<Verdict, NnError> {
         let judged = self.density.judge(&batch.errors)?;
         // 2σ²/A times the likelihood's gradient, so that the size of steps and of clipped gradients does not depend on σ.
         batch.follow(&judged.weight)?;
@@ -104,12 +104,12 @@ impl Rule for Mixture {
 
     fn notes(&self) -> Result<Notes, NnError> {
         Ok(Notes {
-            sigma: self.fitted.iter().map(|(sigma, _)| *sigma).collect(),
+            sigma: self.fitted.iter().map(|(sigma, _)| Some(*sigma)).collect(),
             effective: Vec::new(),
         })
     }
 
-    fn trust(&mut self, course: &mut Course<'_>) -> Result<Option<Vec<f64>>, NnError> {
+    fn trust(&mut self, course: &Course<'_>) -> Result<Option<Vec<f64>>, NnError> {
         self.refit(course)?;
         let residuals = course.residuals()?;
         let fitted = self.fitted.iter().zip(course.data.components());

@@ -6,8 +6,8 @@ use super::bc::{LeastSquares, Loss};
 use crate::cloning::{Setting, initial};
 use crate::data::{Data, column};
 use crate::learner::Learner;
-use crate::method::{Findings, Memory, Method, Stretch, Trace, expect_length, frequencies, recall_learners};
-use crate::order::{Selected, stretch};
+use crate::method::{Findings, Memory, Method, Stretch, Trace, frequencies, recall_learners};
+use crate::order::{Selected, drawn, stretch};
 use crate::partition::{Blocks, Chunks, Partition, Selection, median_of_blocks};
 use crate::sweep::Sweep;
 
@@ -322,24 +322,24 @@ impl Method for Rbc<'_> {
         self.ahead = Some((stretch.clone(), self.draw_all(stretch)));
     }
 
-    fn memory(&self) -> Result<Memory, NnError> {
+    fn memory(&self) -> Result<Vec<Memory>, NnError> {
         let players = std::iter::once(&self.policy).chain(&self.challenger);
-        Ok(Memory {
-            learners: players
-                .map(|player| player.learner.save())
-                .collect::<Result<_, _>>()?,
-            drawn: self.drawn.clone(),
-            selected: self.selected.counts()?,
-            values: Vec::new(),
-        })
+        let learners: Vec<_> = players
+            .map(|player| player.learner.save())
+            .collect::<Result<_, _>>()?;
+        Ok(Memory::of_each(
+            self.data.members,
+            &learners,
+            &self.drawn,
+            &self.selected.counts()?,
+        ))
     }
 
-    fn recall(&mut self, memory: &Memory) -> Result<(), NnError> {
+    fn recall(&mut self, memories: &[Memory]) -> Result<(), NnError> {
         let players = std::iter::once(&mut self.policy).chain(&mut self.challenger);
-        recall_learners(players.map(|player| &mut player.learner), memory)?;
-        expect_length("draws", self.drawn.len(), memory.drawn.len())?;
-        self.drawn.clone_from(&memory.drawn);
-        self.selected.recall(memory)
+        recall_learners(players.map(|player| &mut player.learner), memories)?;
+        self.drawn = drawn(memories, self.drawn.len())?;
+        self.selected.recall(memories)
     }
 
     fn steps_afterwards(&self) -> u64 {

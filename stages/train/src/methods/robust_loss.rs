@@ -75,11 +75,11 @@ impl RobustLoss {
 }
 
 impl Rule for RobustLoss {
-    fn begin_epoch(&mut self, _: u64, course: &mut Course<'_>) -> Result<(), NnError> {
+    fn begin_epoch(&mut self, _: u64, course: &Course<'_>) -> Result<(), NnError> {
         self.measure(course)
     }
 
-    fn judge(&mut self, batch: &mut Batch<'_>) -> Result<Verdict, NnError> {
+    fn judge(&mut self, batch: &mut Batch) -> Result<Verdict, NnError> {
         let judged = self.loss.judge(&batch.errors, &self.column)?;
         batch.follow(&judged.weight)?;
         Ok(Verdict {
@@ -90,12 +90,12 @@ impl Rule for RobustLoss {
 
     fn notes(&self) -> Result<Notes, NnError> {
         Ok(Notes {
-            sigma: self.scales.clone(),
+            sigma: self.scales.iter().copied().map(Some).collect(),
             effective: Vec::new(),
         })
     }
 
-    fn trust(&mut self, course: &mut Course<'_>) -> Result<Option<Vec<f64>>, NnError> {
+    fn trust(&mut self, course: &Course<'_>) -> Result<Option<Vec<f64>>, NnError> {
         self.measure(course)?;
         let residuals = course.residuals()?;
         let mut trust = Vec::with_capacity(course.data.members * course.data.samples);

@@ -7,11 +7,11 @@ use tch::{Device, Tensor};
 use super::*;
 use crate::cloning::{Cloning, Setting};
 use crate::data::{Data, padded};
-use crate::learner::Descent;
-use crate::method::Method;
+use crate::learner::{Descent, LearnerState};
+use crate::method::{Memory, Method, learnt_by};
 use crate::methods::bc::{LeastSquares, Loss};
-use crate::methods::method;
 use crate::methods::rbc::{Rbc, RbcSettings};
+use crate::methods::{Wanted, method};
 use crate::partition::Partition;
 
 pub(super) const SAMPLES: usize = 60;
@@ -106,10 +106,22 @@ impl Recorder {
     }
 }
 
+/// The same for two policies.
+fn wanted<'a>(parameters: &'a TrainParameters, context: &'a Context<'a>) -> [Wanted<'a>; 2] {
+    [Wanted { parameters, context }; 2]
+}
+
+/// What everything that learns has learnt for all policies.
+fn learnt(method: &dyn Method) -> Vec<LearnerState> {
+    let memories = method.memory().unwrap();
+    (0..memories[0].learners.len())
+        .map(|index| learnt_by(index, &memories).unwrap())
+        .collect()
+}
+
 /// The gradient of the first step, out of Adam's mean of gradients: a tenth of it.
 fn first_gradient(method: &mut dyn Method, learner: usize, member: usize) -> Vec<f64> {
-    let memory = method.memory().unwrap();
-    let state = &memory.learners[learner];
+    let state = &learnt(method)[learner];
     assert_eq!(state.steps, 1);
     let layers = method.policies().saved_member(&state.mean, member).unwrap();
     let values = layers
@@ -138,7 +150,7 @@ fn a_step_of_cloning_follows_the_mean_squared_error_of_its_batch() {
     let streams = &setting.streams;
     // Two batches of 25, and one of 10: the gradient of the first step is that of the first batch.
     for within in [0, 2] {
-        let rule = LeastSquares::new(Loss::SquaredError, &data).unwrap();
+        let rule = |data: &Data| LeastSquares::new(Loss::SquaredError, data);
         let mut bc = Cloning::new(&setting, 1, rule).unwrap();
         let before: Vec<Vec<Layer>> = (0..2)
             .map(|member| bc.policies().member(member).unwrap())
@@ -181,10 +193,7 @@ fn a_step_of_median_of_means_follows_the_mean_of_the_middle_blocks() {
             sigma: 0.1,
         };
         let mut rbc = Rbc::new(&setting, settings).unwrap();
-        let before: Vec<Vec<Vec<Layer>>> = rbc
-            .memory()
-            .unwrap()
-            .learners
+        let before: Vec<Vec<Vec<Layer>>> = learnt(&rbc)
             .iter()
             .map(|state| {
                 (0..2)
@@ -237,7 +246,7 @@ fn a_step_of_median_of_means_follows_the_mean_of_the_middle_blocks() {
                 }
                 assert_close(&first_gradient(&mut rbc, index, member), &player.gradient(&loss));
             }
-            let counts = rbc.memory().unwrap();
+            let counts = &rbc.memory().unwrap()[member];
             let mut expected = vec![(0, 0); SAMPLES];
             for sample in &samples {
                 expected[*sample].0 = 1;
@@ -246,8 +255,7 @@ fn a_step_of_median_of_means_follows_the_mean_of_the_middle_blocks() {
                 expected[samples[*place]].1 = 1;
             }
             for (sample, expected) in expected.into_iter().enumerate() {
-                let index = member * SAMPLES + sample;
-                assert_eq!((counts.drawn[index], counts.selected[index]), expected);
+                assert_eq!((counts.drawn[sample], counts.selected[sample]), expected);
             }
         }
     }
@@ -260,7 +268,7 @@ fn assert_follows(parameters: &TrainParameters, loss: &dyn Fn(Tensor, f64, &dyn 
     let setting = setting(&data, &[3, 4], None);
     let listener = Listener::default();
     let context = Context::new(&listener, &listener.cancelled, "nowhere");
-    let mut method = method(parameters, &setting, &context).unwrap();
+    let mut method = method(&wanted(parameters, &context), &setting).unwrap();
     let before: Vec<Vec<Layer>> = (0..2)
         .map(|member| method.policies().member(member).unwrap())
         .collect();
@@ -304,7 +312,7 @@ fn a_step_by_likelihood_follows_that_of_the_gaussian() {
 #[test]
 fn a_step_by_a_robust_loss_follows_that_loss_at_the_scale_it_notes() {
     let with = |loss: &str| parameters!({ "method": "robust-loss", "epochs": 4, "robust_loss": { "loss": loss, "tuning": 0.7, "freedom": 3.0 } });
-    let scale = |method: &dyn Method, member: usize| 0.7 * method.notes().unwrap().sigma[member];
+    let scale = |method: &dyn Method, member: usize| 0.7 * method.notes().unwrap().sigma[member].unwrap();
     assert_follows(&with("huber"), &|errors, _, method, member| {
         let c = scale(method, member);
         let length = errors.sqrt();
@@ -341,14 +349,14 @@ fn a_step_by_a_mixture_follows_its_likelihood_at_the_deviation_it_notes() {
     let listener = Listener::default();
     let context = Context::new(&listener, &listener.cancelled, "nowhere");
     let parameters = parameters!({ "method": "mixture", "epochs": 4, "mixture": { "assumed_epsilon": 0.3 } });
-    let mut method = method(&parameters, &setting, &context).unwrap();
+    let mut method = method(&wanted(&parameters, &context), &setting).unwrap();
     let before: Vec<Vec<Layer>> = (0..2)
         .map(|member| method.policies().member(member).unwrap())
         .collect();
     method.begin_epoch(0).unwrap();
     let [losses, ..] = step(method.as_mut(), 0, 0, &[1e-3, 1e-3]);
     for (member, before) in before.iter().enumerate() {
-        let sigma = method.notes().unwrap().sigma[member];
+        let sigma = method.notes().unwrap().sigma[member].unwrap();
         let order = setting.streams[member].child("order", 0).permutation(SAMPLES);
         let recorder = Recorder::new(before);
         let errors = recorder.losses(&data, member, &order[..25]);
@@ -374,11 +382,8 @@ fn each_of_two_networks_learns_from_what_the_other_one_fits_best() {
     let parameters = parameters!({
         "method": "co-teaching", "epochs": 4, "co_teaching": { "assumed_epsilon": 0.3, "ramp": 0 },
     });
-    let mut method = method(&parameters, &setting, &context).unwrap();
-    let before: Vec<Vec<Layer>> = method
-        .memory()
-        .unwrap()
-        .learners
+    let mut method = method(&wanted(&parameters, &context), &setting).unwrap();
+    let before: Vec<Vec<Layer>> = learnt(method.as_ref())
         .iter()
         .map(|state| method.policies().saved_member(&state.networks, 1).unwrap())
         .collect();
@@ -399,10 +404,10 @@ fn each_of_two_networks_learns_from_what_the_other_one_fits_best() {
             &players[player].gradient(&loss),
         );
     }
-    let selected = method.memory().unwrap().selected;
-    for sample in 0..SAMPLES {
+    let Memory { selected, .. } = method.memory().unwrap().remove(1);
+    for (sample, selected) in selected.into_iter().enumerate() {
         let expected = u64::from(chosen(1).contains(&sample));
-        assert_eq!(selected[SAMPLES + sample], expected);
+        assert_eq!(selected, expected);
     }
 }
 
@@ -424,14 +429,13 @@ fn the_gap_to_a_challenger_is_the_median_over_blocks_of_likelihoods() {
         rbc.step_afterwards(step, &[1e-2; 2]).unwrap();
     }
     let found = rbc.findings().unwrap().tau;
-    let memory = rbc.memory().unwrap();
+    let learners = learnt(&rbc);
     // The policy stood still, the challenger did not.
-    assert_eq!(memory.learners[0].networks, policy);
-    assert_eq!((memory.learners[0].steps, memory.learners[1].steps), (0, 5));
+    assert_eq!(learners[0].networks, policy);
+    assert_eq!((learners[0].steps, learners[1].steps), (0, 5));
     for (member, found) in found.into_iter().enumerate() {
         let order = setting.streams[member].child("partition", 0).permutation(SAMPLES);
-        let errors: Vec<Vec<f32>> = memory
-            .learners
+        let errors: Vec<Vec<f32>> = learners
             .iter()
             .map(|state| {
                 let layers = rbc.policies().saved_member(&state.networks, member).unwrap();
