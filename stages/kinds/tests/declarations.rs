@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use provenir_api::AnyKind;
 use provenir_api::port::{Column, ColumnType, TableSchema};
+use provenir_api::{AnyKind, schema};
 use provenir_kinds::all;
 use serde_json::{Value, json};
 
@@ -264,6 +264,40 @@ fn a_measured_training_is_alone_and_has_a_key_of_its_own() {
         (measured.resources, measured.facts),
         (plain.resources, plain.facts)
     );
+}
+
+#[test]
+fn trainings_whose_steps_have_one_shape_may_differ_in_method() {
+    let group = |parameters: &Value| {
+        let resolved = kind("train").resolve(parameters).unwrap();
+        let mut common = resolved.full;
+        for own in resolved.group.unwrap().own {
+            schema::remove(&mut common, own);
+        }
+        common
+    };
+    let bc = json!({"method": "bc", "epochs": 8});
+    for alike in [
+        json!({"method": "bc", "epochs": 8, "seed": 3, "learning_rate": 1e-3, "loss": "nll", "nll": {"learned": true}}),
+        json!({"method": "trimmed", "epochs": 8, "trimmed": {"among": "epoch"}, "rbc": {"block": 2}}),
+        json!({"method": "mixture", "epochs": 8, "mixture": {"assumed_epsilon": 0.1}}),
+        json!({"method": "robust-loss", "epochs": 8, "robust_loss": {"loss": "welsch"}}),
+        json!({"method": "range-filter", "epochs": 8, "range_filter": {"bound": 0.9}}),
+    ] {
+        assert_eq!(group(&alike), group(&bc), "{alike}");
+    }
+    for other in [
+        json!({"method": "rbc", "epochs": 8}),
+        json!({"method": "noisy-bc", "epochs": 8}),
+        json!({"method": "co-teaching", "epochs": 8}),
+        json!({"method": "filter", "epochs": 8}),
+        json!({"method": "bc", "epochs": 9}),
+        json!({"method": "bc", "epochs": 8, "batch": 64}),
+        json!({"method": "bc", "epochs": 8, "hidden": [64]}),
+        json!({"method": "bc", "epochs": 8, "weight_decay": 0.1}),
+    ] {
+        assert_ne!(group(&other), group(&bc), "{other}");
+    }
 }
 
 fn canonical(name: &str, parameters: &Value) -> Value {

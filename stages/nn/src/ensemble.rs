@@ -1,14 +1,20 @@
+use std::ops::Range;
+
 use provenir_policy::Layer;
 use provenir_random::Stream;
 use tch::{Device, Kind, Tensor};
 
 use crate::shape::Place;
-use crate::{NnError, Shape};
+use crate::{NnError, Shape, Widths};
 
 /// K networks of one shape.
 pub struct Ensemble {
     shape: Shape,
     places: Vec<Place>,
+    /// How much of the shape each network uses, `[K]`.
+    widths: Vec<Widths>,
+    /// Components of each network's output, `[K, 1]`.
+    components: Tensor,
     values: Rows,
 }
 
@@ -51,6 +57,17 @@ impl Rows {
             biases,
         })
     }
+
+    /// Some of the rows: the same values.
+    fn part(&self, members: &Range<usize>) -> Result<Self, NnError> {
+        let (start, count) = (members.start as i64, members.len() as i64);
+        let narrow = |tensor: &Tensor| tensor.f_narrow(0, start, count);
+        Ok(Self {
+            flat: narrow(&self.flat)?,
+            weights: self.weights.iter().map(narrow).collect::<Result<_, _>>()?,
+            biases: self.biases.iter().map(narrow).collect::<Result<_, _>>()?,
+        })
+    }
 }
 
 impl Ensemble {
@@ -60,31 +77,62 @@ impl Ensemble {
     /// (`kaiming_uniform` with a = √5 and its bias). Each layer draws from its own child of the network's stream: the
     /// weight row by row, then the bias.
     pub fn initial(shape: &Shape, streams: &[Stream], device: Device) -> Result<Self, NnError> {
-        let (places, length) = shape.layout();
-        let mut ensemble = Self {
-            values: Rows::zeros(&places, streams.len(), length, device)?,
-            shape: shape.clone(),
-            places,
-        };
+        Self::padded(shape, &vec![shape.whole(); streams.len()], streams, device)
+    }
+
+    /// Networks of which each uses no more of the shape than these widths, at the initial values that they would have in an
+    /// ensemble of a shape of just these widths.
+    ///
+    /// # Panics
+    ///
+    /// Where there are not as many widths as streams, or one exceeds the shape.
+    pub fn padded(
+        shape: &Shape,
+        widths: &[Widths],
+        streams: &[Stream],
+        device: Device,
+    ) -> Result<Self, NnError> {
+        assert_eq!(widths.len(), streams.len(), "widths of each network");
+        let mut ensemble = Self::zeros(shape, widths, device)?;
         ensemble.reinitialise(streams)?;
         Ok(ensemble)
+    }
+
+    fn zeros(shape: &Shape, widths: &[Widths], device: Device) -> Result<Self, NnError> {
+        let within = |widths: &Widths| widths.inputs <= shape.inputs && widths.outputs <= shape.outputs;
+        assert!(widths.iter().all(within), "widths within the shape");
+        let (places, length) = shape.layout();
+        let components: Vec<f32> = widths.iter().map(|widths| widths.outputs as f32).collect();
+        Ok(Self {
+            values: Rows::zeros(&places, widths.len(), length, device)?,
+            components: Tensor::f_from_slice(&components)?
+                .f_view([-1, 1])?
+                .f_to_device(device)?,
+            widths: widths.to_vec(),
+            shape: shape.clone(),
+            places,
+        })
     }
 
     /// Brings the networks to initial values anew, as [`Ensemble::initial`] does.
     pub fn reinitialise(&mut self, streams: &[Stream]) -> Result<(), NnError> {
         let length = self.values.flat.size()[1] as usize;
         let mut values = vec![0.0; streams.len() * length];
-        for (row, stream) in values.chunks_exact_mut(length).zip(streams) {
-            for (index, place) in self.places.iter().enumerate() {
+        let networks = streams.iter().zip(&self.widths);
+        for (row, (stream, widths)) in values.chunks_exact_mut(length).zip(networks) {
+            let layers = self.places.iter().zip(self.shape.layers(*widths));
+            for (index, (place, (inputs, outputs))) in layers.enumerate() {
                 let mut stream = stream.child("layer", index as u64);
-                let bound = 1.0 / (place.inputs as f64).sqrt();
+                let bound = 1.0 / (inputs as f64).sqrt();
                 let mut fill = |start: usize, count: usize| {
                     for value in &mut row[start..start + count] {
                         *value = stream.uniform(-bound, bound) as f32;
                     }
                 };
-                fill(place.weight, place.inputs * place.outputs);
-                fill(place.bias, place.outputs);
+                for input in 0..inputs {
+                    fill(place.weight + input * place.outputs, outputs);
+                }
+                fill(place.bias, outputs);
             }
         }
         self.load(&values)
@@ -92,21 +140,39 @@ impl Ensemble {
 
     /// Networks of which every weight is this number, and every bias 0.
     pub fn constant(shape: &Shape, members: usize, weight: f32, device: Device) -> Result<Self, NnError> {
-        let (places, length) = shape.layout();
-        let ensemble = Self {
-            values: Rows::zeros(&places, members, length, device)?,
-            shape: shape.clone(),
-            places,
-        };
+        let ensemble = Self::zeros(shape, &vec![shape.whole(); members], device)?;
         for (layer, _) in ensemble.layers() {
             let _ = layer.shallow_clone().f_fill_(f64::from(weight))?;
         }
         Ok(ensemble)
     }
 
+    /// Some of the networks: the same ones, which move where these do.
+    ///
+    /// # Panics
+    ///
+    /// Where there are no such networks.
+    pub fn part(&self, members: &Range<usize>) -> Result<Self, NnError> {
+        let components = self
+            .components
+            .f_narrow(0, members.start as i64, members.len() as i64)?;
+        Ok(Self {
+            shape: self.shape.clone(),
+            places: self.places.clone(),
+            widths: self.widths[members.clone()].to_vec(),
+            components,
+            values: self.values.part(members)?,
+        })
+    }
+
     /// What each network looks like.
     pub fn shape(&self) -> &Shape {
         &self.shape
+    }
+
+    /// How many components of its output each network uses, `[K, 1]`: always the same tensor.
+    pub fn components(&self) -> &Tensor {
+        &self.components
     }
 
     /// K.
@@ -143,13 +209,13 @@ impl Ensemble {
         Ok(())
     }
 
-    /// The layers of one network, from input to output.
+    /// The layers of one network, from input to output, as wide as it uses them.
     ///
     /// # Panics
     ///
     /// Where there is no such network.
     pub fn member(&self, member: usize) -> Result<Vec<Layer>, NnError> {
-        self.network(&to_host(&self.values.flat.f_get(member as i64)?)?)
+        self.network(member, &to_host(&self.values.flat.f_get(member as i64)?)?)
     }
 
     /// The layers of one network among values that [`Ensemble::save`] gave.
@@ -159,19 +225,19 @@ impl Ensemble {
     /// Where they hold no such network.
     pub fn saved_member(&self, saved: &[f32], member: usize) -> Result<Vec<Layer>, NnError> {
         let length = self.values.flat.size()[1] as usize;
-        self.network(&saved[member * length..][..length])
+        self.network(member, &saved[member * length..][..length])
     }
 
-    fn network(&self, row: &[f32]) -> Result<Vec<Layer>, NnError> {
-        self.places
-            .iter()
-            .map(|place| {
-                let weight = &row[place.weight..][..place.inputs * place.outputs];
-                let transposed = (0..place.outputs)
+    fn network(&self, member: usize, row: &[f32]) -> Result<Vec<Layer>, NnError> {
+        let layers = self.places.iter().zip(self.shape.layers(self.widths[member]));
+        layers
+            .map(|(place, (inputs, outputs))| {
+                let weight = &row[place.weight..][..inputs * place.outputs];
+                let transposed = (0..outputs)
                     .flat_map(|output| weight.iter().skip(output).step_by(place.outputs).copied())
                     .collect();
-                let bias = row[place.bias..][..place.outputs].to_vec();
-                Ok(Layer::new(place.inputs, place.outputs, transposed, bias)?)
+                let bias = row[place.bias..][..outputs].to_vec();
+                Ok(Layer::new(inputs, outputs, transposed, bias)?)
             })
             .collect()
     }
@@ -259,7 +325,13 @@ mod tests {
 
     #[test]
     fn a_network_learns_the_same_bits_alone_and_in_company() {
-        for (hidden, rows) in [(&[64, 64][..], 64), (&[100, 37], 61), (&[256, 256, 256], 256)] {
+        // The third has the narrow layers whose products are computed in another way where their rows start elsewhere.
+        for (hidden, rows) in [
+            (&[64, 64][..], 64),
+            (&[100, 37], 61),
+            (&[11, 7], 25),
+            (&[256, 256, 256], 256),
+        ] {
             let shape = shape(16, hidden, 3, Activation::Relu);
             let (input, target) = (normal(5, &[4, rows as i64, 16]), normal(6, &[4, rows as i64, 3]));
             let train = |numbers: &[u64]| {
@@ -283,6 +355,100 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn networks_of_other_widths_start_and_learn_as_in_a_shape_of_their_own() {
+        let padded = shape(32, &[24, 16], 8, Activation::Relu);
+        let widths = [(16, 3), (29, 8), (5, 1)].map(|(inputs, outputs)| Widths { inputs, outputs });
+        let (input, target) = (normal(5, &[3, 40, 32]), normal(6, &[3, 40, 8]));
+        for (member, widths) in (0..).zip(&widths) {
+            for (tensor, used) in [(&input, widths.inputs as i64), (&target, widths.outputs as i64)] {
+                let _ = tensor.get(member).slice(1, used, None, 1).zero_();
+            }
+        }
+        let mut together = Learner::padded(&padded, &widths, &streams(&[0, 1, 2]), 40).unwrap();
+        let mut alone: Vec<Learner> = (0..)
+            .zip(&widths)
+            .map(|(number, widths)| {
+                let own = shape(widths.inputs, &[24, 16], widths.outputs, Activation::Relu);
+                Learner::new(&own, &streams(&[number]), 40).unwrap()
+            })
+            .collect();
+        for (member, alone) in alone.iter().enumerate() {
+            assert_eq!(
+                together.ensemble.member(member).unwrap(),
+                alone.ensemble.member(0).unwrap()
+            );
+        }
+        for _ in 0..20 {
+            let losses = together.differentiate(&input, &target).unwrap();
+            let norms = together.adam.step(&[1e-3; 3], Some(0.1)).unwrap();
+            for (member, (alone, widths)) in (0..).zip(alone.iter_mut().zip(&widths)) {
+                let used =
+                    |tensor: &Tensor, width: usize| tensor.narrow(0, member, 1).narrow(2, 0, width as i64);
+                let (input, target) = (used(&input, widths.inputs), used(&target, widths.outputs));
+                let loss = alone.differentiate(&input, &target).unwrap();
+                let norm = alone.adam.step(&[1e-3], Some(0.1)).unwrap();
+                for (found, expected) in [(&losses, loss), (&norms, norm)] {
+                    let ratio = found.double_value(&[member]) / expected.double_value(&[0]);
+                    assert!((ratio - 1.0).abs() < 1e-4, "{ratio}");
+                }
+            }
+        }
+        for (member, alone) in alone.iter().enumerate() {
+            let layers = together.ensemble.member(member).unwrap();
+            for (found, expected) in layers.iter().zip(alone.ensemble.member(0).unwrap()) {
+                assert_eq!(
+                    (found.inputs(), found.outputs()),
+                    (expected.inputs(), expected.outputs())
+                );
+                let pairs = found.weights().iter().chain(found.bias());
+                for (found, expected) in pairs.zip(expected.weights().iter().chain(expected.bias())) {
+                    assert!((found - expected).abs() < 2e-5, "{found} for {expected}");
+                }
+            }
+        }
+        let (mean, square, _) = together.adam.save().unwrap();
+        let gradient = together.gradient.save().unwrap();
+        for values in [together.ensemble.save().unwrap(), gradient, mean, square] {
+            for (row, widths) in values.chunks(values.len() / 3).zip(&widths) {
+                let mut is_used = vec![false; row.len()];
+                let layers = together.ensemble.places.iter().zip(padded.layers(*widths));
+                for (place, (inputs, outputs)) in layers {
+                    for input in 0..inputs {
+                        is_used[place.weight + input * place.outputs..][..outputs].fill(true);
+                    }
+                    is_used[place.bias..][..outputs].fill(true);
+                }
+                let mut unused = row.iter().zip(is_used).filter(|(_, is_used)| !is_used);
+                assert!(unused.all(|(value, _)| *value == 0.0));
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_of_an_ensemble_is_the_same_networks() {
+        let shape = shape(6, &[5], 4, Activation::Relu);
+        let widths = [(6, 4), (2, 1), (3, 4), (5, 2)].map(|(inputs, outputs)| Widths { inputs, outputs });
+        let mut all = Ensemble::padded(&shape, &widths, &streams(&[0, 1, 2, 3]), Device::Cpu).unwrap();
+        let part = all.part(&(1..3)).unwrap();
+        // Afterwards, too.
+        all.reinitialise(&streams(&[4, 5, 6, 7])).unwrap();
+        assert_eq!(part.members(), 2);
+        for member in 0..2 {
+            assert_eq!(part.member(member).unwrap(), all.member(1 + member).unwrap());
+            let layers = part.layers().zip(all.layers());
+            for ((weight, bias), (all_weight, all_bias)) in layers {
+                let of_all = |tensor: &Tensor| bits(&tensor.get(1 + member as i64));
+                assert_eq!(bits(&weight.get(member as i64)), of_all(all_weight));
+                assert_eq!(bits(&bias.get(member as i64)), of_all(all_bias));
+            }
+        }
+        assert_eq!(
+            Vec::<f32>::try_from(part.components().view(-1)).unwrap(),
+            [1.0, 4.0]
+        );
     }
 
     #[test]

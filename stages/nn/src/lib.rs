@@ -1,6 +1,6 @@
 //! Ensembles of multilayer perceptrons on LibTorch.
 //!
-//! * [`Shape`]: what a network looks like.
+//! * [`Shape`]: what a network looks like; [`Widths`]: how much of it one uses.
 //! * [`Ensemble`]: K networks of one shape in one tensor, their initialisation, and their layers as a policy's.
 //! * [`Forward`], [`Backward`]: batched passes with preallocated buffers and a hand-written gradient.
 //! * [`Renormalised`]: such passes with batch renormalisation before every layer.
@@ -13,7 +13,8 @@
 //!
 //! **Shapes.** K networks (`members`), B samples (`rows`): inputs `[K, B, in]`, weights `[K, in, out]`, biases
 //! `[K, 1, out]`. Everything that is learnt lies in one tensor `[K, P]`, and so do its gradient and Adam's moments: the
-//! optimiser is a few operations, whatever the number of layers and networks.
+//! optimiser is a few operations, whatever the number of layers and networks. Networks of different widths have the shape of
+//! a wider one, in which what they do not use is 0.
 //!
 //! **Determinism.** Invariant: nothing here draws from LibTorch's process-wide generator; initial weights come from
 //! [`provenir_random::Stream`]s. With one thread within an operation, results are the same to the bit on one machine,
@@ -46,4 +47,4 @@ pub use loss::{Contamination, Deviations, Judged, Responsibility, Robust, square
 pub use passes::{Backward, Forward, select_rows};
 pub use renormalised::Renormalised;
 pub use schedule::Schedule;
-pub use shape::Shape;
+pub use shape::{Shape, Widths};

@@ -1,6 +1,7 @@
 use provenir_policy::Activation;
 use tch::{Device, Kind, Tensor};
 
+use crate::shape::ALIGNMENT;
 use crate::{Ensemble, Gradient, NnError};
 
 /// What the networks compute for B samples each: the input, what every hidden layer gave, and the output.
@@ -18,11 +19,14 @@ pub struct Backward {
     deltas: Vec<Tensor>,
 }
 
+/// `[K, B, width]`, of which each network's part is contiguous and starts at a boundary of [`ALIGNMENT`].
 fn buffer(members: usize, rows: usize, width: usize, device: Device) -> Result<Tensor, NnError> {
-    Ok(Tensor::f_zeros(
-        [members as i64, rows as i64, width as i64],
-        (Kind::Float, device),
-    )?)
+    let length = rows * width;
+    let aligned = length.next_multiple_of(ALIGNMENT);
+    let flat = Tensor::f_zeros([members as i64, aligned as i64], (Kind::Float, device))?;
+    Ok(flat
+        .f_narrow(1, 0, length as i64)?
+        .f_view([members as i64, rows as i64, width as i64])?)
 }
 
 impl Forward {
@@ -86,16 +90,21 @@ impl Forward {
         let pairs = all.activations.iter().zip(&self.activations);
         for (from, to) in pairs.chain([(&all.output, &self.output)]) {
             let (members, rows, width) = from.size3()?;
-            select_rows(&from.f_view([members * rows, width])?, index, to)?;
+            select_rows(&from.f_reshape([members * rows, width])?, index, to)?;
         }
         Ok(())
     }
 }
 
-/// `to` (`[K, B, width]`, contiguous) becomes the rows of `from` (`[samples, width]`) that `index` (`[K · B]`) names.
+/// `to` (`[K, B, width]`) becomes the rows of `from` (`[samples, width]`) that `index` (`[K · B]`) names.
 pub fn select_rows(from: &Tensor, index: &Tensor, to: &Tensor) -> Result<(), NnError> {
     let (members, rows, width) = to.size3()?;
-    let _ = from.f_index_select_out(&to.f_view([members * rows, width])?, 0, index)?;
+    if to.is_contiguous() {
+        let _ = from.f_index_select_out(&to.f_view([members * rows, width])?, 0, index)?;
+        return Ok(());
+    }
+    let selected = from.f_index_select(0, index)?.f_view([members, rows, width])?;
+    to.shallow_clone().f_copy_(&selected)?;
     Ok(())
 }
 

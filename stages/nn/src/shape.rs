@@ -13,6 +13,19 @@ pub struct Shape {
     pub activation: Activation,
 }
 
+/// How much of its shape's input and output a network uses: networks of different widths in one ensemble have the shape of
+/// a wider one.
+///
+/// Beyond its widths a network's parameters are 0. So are their gradient and its means, and parameters stay what they are, as
+/// long as whoever uses it keeps to it: what goes in there is 0, and so is the gradient by what comes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Widths {
+    /// Width of the input.
+    pub inputs: usize,
+    /// Width of the output.
+    pub outputs: usize,
+}
+
 /// Where a linear layer lies in a network's row of parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -24,20 +37,28 @@ pub(crate) struct Place {
     pub(crate) bias: usize,
 }
 
-/// Floats in 64 bytes. Tensors start at such a boundary, in every row, so that matrix kernels, which choose their path by
-/// alignment, compute the same bits for a network whatever its place in an ensemble.
-const ALIGNMENT: usize = 16;
+/// Floats in 64 bytes. What belongs to a network starts at such a boundary, parameters as well as what passes through it, so
+/// that matrix kernels, which choose their path by alignment, compute the same bits for a network whatever its place in an
+/// ensemble.
+pub(crate) const ALIGNMENT: usize = 16;
 
 /// A row is a multiple of this many floats, and so is every part of it that the optimiser treats at a time: vector kernels
 /// then have no odd values left to treat in another way.
 pub(crate) const COLUMNS: usize = 64;
 
 impl Shape {
-    /// Widths from input to output.
-    fn widths(&self) -> impl Iterator<Item = usize> {
-        std::iter::once(self.inputs)
-            .chain(self.hidden.iter().copied())
-            .chain(std::iter::once(self.outputs))
+    /// Those of a network that uses all of it.
+    pub fn whole(&self) -> Widths {
+        Widths {
+            inputs: self.inputs,
+            outputs: self.outputs,
+        }
+    }
+
+    /// Inputs and outputs of each linear layer of a network with these widths.
+    pub(crate) fn layers(&self, widths: Widths) -> impl Iterator<Item = (usize, usize)> {
+        let from = std::iter::once(widths.inputs).chain(self.hidden.iter().copied());
+        from.zip(self.hidden.iter().copied().chain([widths.outputs]))
     }
 
     /// The linear layers, and the length of a row that holds them. What lies between tensors is zero, and stays so.
@@ -49,8 +70,7 @@ impl Shape {
             start
         };
         let places = self
-            .widths()
-            .zip(self.widths().skip(1))
+            .layers(self.whole())
             .map(|(inputs, outputs)| Place {
                 inputs,
                 outputs,

@@ -5,7 +5,9 @@ use provenir_random::Stream;
 use tch::{Device, Tensor};
 
 use crate::device::set_threads;
-use crate::{Adam, AdamSettings, Backward, Ensemble, Forward, Gradient, NnError, Shape, squared_error};
+use crate::{
+    Adam, AdamSettings, Backward, Ensemble, Forward, Gradient, NnError, Shape, Widths, squared_error,
+};
 
 pub(crate) fn shape(inputs: usize, hidden: &[usize], outputs: usize, activation: Activation) -> Shape {
     Shape {
@@ -54,8 +56,18 @@ pub(crate) struct Learner {
 
 impl Learner {
     pub(crate) fn new(shape: &Shape, streams: &[Stream], rows: usize) -> Result<Self, NnError> {
+        Self::padded(shape, &vec![shape.whole(); streams.len()], streams, rows)
+    }
+
+    /// Of networks that use no more than these widths.
+    pub(crate) fn padded(
+        shape: &Shape,
+        widths: &[Widths],
+        streams: &[Stream],
+        rows: usize,
+    ) -> Result<Self, NnError> {
         set_threads(1);
-        let ensemble = Ensemble::initial(shape, streams, Device::Cpu)?;
+        let ensemble = Ensemble::padded(shape, widths, streams, Device::Cpu)?;
         let gradient = ensemble.gradient()?;
         Ok(Self {
             adam: Adam::new(&ensemble, &gradient, AdamSettings::default())?,
@@ -72,9 +84,11 @@ impl Learner {
         self.forward.input().shallow_clone().copy_(input);
         self.forward.run(&self.ensemble)?;
         let delta = self.backward.output().shallow_clone();
-        let loss = squared_error(self.forward.output(), target, &delta)?.mean_dim(1, false, None);
-        let (_, rows, width) = target.size3()?;
-        let _ = delta.shallow_clone().g_mul_scalar_(2.0 / (rows * width) as f64);
+        let components = self.ensemble.components();
+        let loss = squared_error(self.forward.output(), target, components, &delta)?.mean_dim(1, false, None);
+        let rows = target.size()[1] as f64;
+        let slopes = (components * rows).reciprocal() * 2.0;
+        let _ = delta.shallow_clone().g_mul_(&slopes.unsqueeze(2));
         self.backward
             .run(&self.ensemble, &self.forward, &mut self.gradient)?;
         Ok(loss)

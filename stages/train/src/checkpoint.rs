@@ -7,13 +7,13 @@ use crate::method::Memory;
 use crate::state::{Journal, State};
 
 /// Changes whenever the format does; a checkpoint with another is not read.
-const MARK: &[u8; 16] = b"provenir train 3";
+const MARK: &[u8; 16] = b"provenir train 4";
 
 /// The name of the checkpoint within its cell's.
 pub(crate) const NAME: &str = "training";
 
 coded! {
-    State { epochs, journal, memory, kept }
+    State { epochs, journal, memories, kept }
     Journal { loss, norm, median, validation, sigma, effective, rate, seconds }
     Memory { learners, drawn, selected, values }
     LearnerState { networks, mean, square, steps }
@@ -55,12 +55,12 @@ mod tests {
                 rate: vec![1e-3],
                 seconds: vec![7.25],
             },
-            memory: Memory {
+            memories: vec![Memory {
                 learners: vec![learner(0.0), learner(1.0)],
                 drawn: vec![1, 2, 3],
                 selected: vec![0, u64::MAX, 1],
                 values: vec![vec![], vec![0.5, f64::MIN_POSITIVE]],
-            },
+            }],
             kept: vec![(2, vec![0.25])],
         }
     }

@@ -6,7 +6,7 @@ use provenir_api::protocol::Blame;
 use provenir_execution::{Cell, Context, Execution, Failure, Inputs, Outputs};
 use provenir_kinds::train::{self, Train, TrainParameters};
 use provenir_nn::device::{Choice, Precision, Selected, select, set_precision, set_threads};
-use provenir_nn::{Schedule, Shape};
+use provenir_nn::{Schedule, Shape, Widths};
 use provenir_policy::{About, ActionMap, Activation, Policy, PolicySet, Squash, Standardisation};
 use provenir_random::Stream;
 use provenir_table::demonstrations::Demonstrations;
@@ -15,10 +15,10 @@ use tch::Device;
 
 use crate::cloning::Setting;
 use crate::committee::side_by_side;
-use crate::data::{Data, Fitted, standardisation, standardised};
+use crate::data::{Data, Fitted, padded, standardisation, standardised};
 use crate::learner::Descent;
 use crate::method::{Findings, Method};
-use crate::methods::method;
+use crate::methods::{Wanted, is_alike, method};
 use crate::run::{Company, Plan, failure, left_by_earlier_attempt, run};
 use crate::state::State;
 use crate::validation::Validation;
@@ -91,7 +91,14 @@ fn teach_all(
 ) {
     let mut companies: BTreeMap<Steps, Vec<Pupil<'_>>> = BTreeMap::new();
     for pupil in pupils {
-        companies.entry(pupil.steps()).or_default().push(pupil);
+        let company = companies.entry(pupil.steps()).or_default();
+        // Next to those that follow the same rule.
+        let alike = |other: &Pupil<'_>| is_alike(other.cell.parameters, pupil.cell.parameters);
+        let place = company
+            .iter()
+            .rposition(alike)
+            .map_or(company.len(), |last| last + 1);
+        company.insert(place, pupil);
     }
     for pupils in companies.into_values() {
         teach(pupils, device, pace, results);
@@ -154,13 +161,13 @@ struct Pupil<'a> {
 }
 
 /// What policies have in common whose steps can be taken together, beside the parameters that are not in
-/// [`Kind::group`]'s list: numbers of samples, widths, and epochs done.
+/// [`Kind::group`]'s list: numbers of samples, padded widths, and epochs done.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Steps {
     samples: usize,
     validation: usize,
-    observation: usize,
-    action: usize,
+    inputs: usize,
+    outputs: usize,
     epochs: u64,
 }
 
@@ -187,12 +194,20 @@ impl<'a> Pupil<'a> {
         })
     }
 
+    fn widths(&self) -> Widths {
+        Widths {
+            inputs: self.demos.observation.width(),
+            outputs: self.demos.action.width(),
+        }
+    }
+
     fn steps(&self) -> Steps {
+        let Widths { inputs, outputs } = padded(self.widths());
         Steps {
             samples: self.demos.rows(),
             validation: self.validation.as_ref().map_or(0, Demonstrations::rows),
-            observation: self.demos.observation.width(),
-            action: self.demos.action.width(),
+            inputs,
+            outputs,
             epochs: self.state.epochs,
         }
     }
@@ -204,9 +219,7 @@ fn train_together(
     device: Device,
     pace: Duration,
 ) -> Result<Vec<Result<Outputs, Failure>>, Failure> {
-    let Cell {
-        parameters, context, ..
-    } = pupils[0].cell;
+    let parameters = pupils[0].cell.parameters;
     if pupils.len() > 1 {
         let told = format!("one of {} policies that are trained together", pupils.len());
         for pupil in pupils {
@@ -221,7 +234,7 @@ fn train_together(
         device,
     )?;
     let setting = Setting {
-        shape: shape(parameters, &pupils[0].demos),
+        shape: shape(parameters, padded(pupils[0].widths())),
         data: &data,
         streams: pupils
             .iter()
@@ -234,7 +247,14 @@ fn train_together(
             weight_decay: parameters.weight_decay,
         },
     };
-    let mut method = method(parameters, &setting, context)?;
+    let wanted: Vec<Wanted<'_>> = pupils
+        .iter()
+        .map(|pupil| Wanted {
+            parameters: pupil.cell.parameters,
+            context: pupil.cell.context,
+        })
+        .collect();
+    let mut method = method(&wanted, &setting)?;
     let plan = Plan {
         epochs: setting.epochs,
         steps: data.samples.div_ceil(setting.batch),
@@ -258,7 +278,7 @@ fn train_together(
     let mut state = State::together(&alone)
         .ok_or_else(|| Failure::bug("the checkpoints of these policies do not go together"))?;
     if state.epochs > 0 {
-        method.recall(&state.memory).map_err(failure)?;
+        method.recall(&state.memories).map_err(failure)?;
     }
     let mut company = Company::new(
         pupils.iter().map(|pupil| pupil.cell.context).collect(),
@@ -274,9 +294,15 @@ fn train_together(
     Ok(pupils
         .iter()
         .zip(of_each.zip(company.into_failures()))
-        .map(|(pupil, ((state, findings), failure))| match failure {
+        .enumerate()
+        .map(|(member, (pupil, ((own, findings), failure)))| match failure {
             Some(failure) => Err(failure),
-            None => outputs(pupil, &state, findings, method.as_ref()),
+            None => outputs(
+                pupil,
+                policies(pupil, member, &state, method.as_ref())?,
+                own,
+                findings,
+            ),
         })
         .collect())
 }
@@ -317,37 +343,29 @@ fn schedule(parameters: &TrainParameters) -> Schedule {
 /// What a cell gives: its own part of a training together.
 fn outputs(
     pupil: &Pupil<'_>,
-    state: &State,
+    policies: Table,
+    mut state: State,
     findings: Findings,
-    method: &dyn Method,
 ) -> Result<Outputs, Failure> {
-    let Cell { parameters, .. } = pupil.cell;
-    let demos = &pupil.demos;
-    let about = About {
-        environment: demos.about.environment.clone(),
-        time_feature: demos.about.time_feature,
-        method: parameters.method.name().to_owned(),
-        ..About::default()
-    };
+    let parameters = pupil.cell.parameters;
+    let memory = state.memories.pop();
+    let memory = memory.ok_or_else(|| Failure::bug("a training that remembers nothing"))?;
     Ok(Outputs::new()
-        .table(
-            "policy",
-            policies(state, method, pupil.standardisation.as_ref(), &about)?,
-        )
-        .table("history", history(state, &findings, parameters.learning_rate)?)
+        .table("policy", policies)
+        .table("history", history(&state, &findings, parameters.learning_rate)?)
         .table(
             "trust",
             TableBuilder::new()
-                .u64("sample", demos.sample.clone())
-                .u64("drawn", state.memory.drawn.clone())
-                .u64("selected", state.memory.selected.clone())
+                .u64("sample", pupil.demos.sample.clone())
+                .u64("drawn", memory.drawn)
+                .u64("selected", memory.selected)
                 .f64("trust", findings.trust)
                 .build()?,
         )
         .table(
             "timing",
             TableBuilder::new()
-                .u32("epoch", epochs(state))
+                .u32("epoch", epochs(&state))
                 .f64("seconds", state.journal.seconds.clone())
                 .unit("s")
                 .build()?,
@@ -426,11 +444,11 @@ fn choice(device: train::Device) -> Choice {
     }
 }
 
-fn shape(parameters: &TrainParameters, demos: &Demonstrations) -> Shape {
+fn shape(parameters: &TrainParameters, widths: Widths) -> Shape {
     Shape {
-        inputs: demos.observation.width(),
+        inputs: widths.inputs,
         hidden: parameters.hidden.iter().map(|width| *width as usize).collect(),
-        outputs: demos.action.width(),
+        outputs: widths.outputs,
         activation: activation(parameters.activation),
     }
 }
@@ -471,27 +489,30 @@ fn standardise(observations: &Matrix, floor: f64, context: &Context<'_>) -> Stan
     standardisation
 }
 
-/// Every kept committee as a policy that standardises what it observes and clips its actions to the environment's bounds.
-fn policies(
-    state: &State,
-    method: &dyn Method,
-    standardisation: Option<&Standardisation>,
-    about: &About,
-) -> Result<Table, Failure> {
+/// Every kept committee of a member, from the training of all, as a policy that standardises what it observes and clips its
+/// actions to the environment's bounds.
+fn policies(pupil: &Pupil<'_>, member: usize, state: &State, method: &dyn Method) -> Result<Table, Failure> {
     let ensemble = method.policies();
-    let shape = ensemble.shape();
+    let width = pupil.widths().outputs;
+    let about = About {
+        environment: pupil.demos.about.environment.clone(),
+        time_feature: pupil.demos.about.time_feature,
+        method: pupil.cell.parameters.method.name().to_owned(),
+        ..About::default()
+    };
     let checkpoints = state.kept.iter().map(|(epoch, networks)| {
-        let committee = (0..method.committee())
+        let first = member * method.committee();
+        let committee = (first..first + method.committee())
             .map(|network| ensemble.saved_member(networks, network))
             .collect::<Result<Vec<_>, _>>()?;
         let policy = Policy::new(
             side_by_side(committee)?,
-            shape.activation,
-            standardisation.cloned(),
+            ensemble.shape().activation,
+            pupil.standardisation.clone(),
             ActionMap {
                 squash: Squash::Clip,
-                low: vec![-1.0; shape.outputs],
-                high: vec![1.0; shape.outputs],
+                low: vec![-1.0; width],
+                high: vec![1.0; width],
             },
             about.clone(),
         )?;

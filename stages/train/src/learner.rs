@@ -1,6 +1,10 @@
-use provenir_nn::{Adam, AdamSettings, Backward, Deviations, Ensemble, Forward, Gradient, NnError, Shape};
+use provenir_nn::{
+    Adam, AdamSettings, Backward, Deviations, Ensemble, Forward, Gradient, NnError, Shape, Widths,
+};
 use provenir_random::Stream;
 use tch::{Device, Tensor};
+
+use crate::method::part;
 
 /// How networks follow their gradients.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -28,15 +32,41 @@ pub(crate) struct LearnerState {
     pub(crate) steps: u64,
 }
 
+impl LearnerState {
+    /// What it has learnt for one of its policies.
+    pub(crate) fn part(&self, member: usize, members: usize) -> Self {
+        Self {
+            networks: part(&self.networks, member, members),
+            mean: part(&self.mean, member, members),
+            square: part(&self.square, member, members),
+            steps: self.steps,
+        }
+    }
+
+    /// What one has learnt that has learnt this for each policy, in equally many steps: the inverse of [`LearnerState::part`].
+    pub(crate) fn together(alone: &[Self]) -> Self {
+        let chained = |values: fn(&Self) -> &Vec<f32>| -> Vec<f32> {
+            alone.iter().flat_map(|one| values(one).iter().copied()).collect()
+        };
+        Self {
+            networks: chained(|one| &one.networks),
+            mean: chained(|one| &one.mean),
+            square: chained(|one| &one.square),
+            steps: alone.first().map_or(0, |one| one.steps),
+        }
+    }
+}
+
 impl Learner {
-    /// Networks at their initial values, one for each stream.
+    /// Networks of these widths at their initial values, one for each stream.
     pub(crate) fn new(
         shape: &Shape,
+        widths: &[Widths],
         streams: &[Stream],
         descent: Descent,
         device: Device,
     ) -> Result<Self, NnError> {
-        let ensemble = Ensemble::initial(shape, streams, device)?;
+        let ensemble = Ensemble::padded(shape, widths, streams, device)?;
         let gradient = ensemble.gradient()?;
         let settings = AdamSettings {
             weight_decay: descent.weight_decay,

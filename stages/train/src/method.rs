@@ -52,11 +52,11 @@ pub(crate) trait Method {
         Ok(Notes::default())
     }
 
-    /// All that it takes to go on after an epoch.
-    fn memory(&self) -> Result<Memory, NnError>;
+    /// All that it takes to go on after an epoch, of each policy, `[K]`.
+    fn memory(&self) -> Result<Vec<Memory>, NnError>;
 
     /// Goes on from there: the next call is [`Method::begin_epoch`] of the next epoch.
-    fn recall(&mut self, memory: &Memory) -> Result<(), NnError>;
+    fn recall(&mut self, memories: &[Memory]) -> Result<(), NnError>;
 
     /// How many further steps it takes, when the policies are finished, before it can say all that it has to.
     fn steps_afterwards(&self) -> u64 {
@@ -104,6 +104,14 @@ impl Trace {
         Ok(self.0.f_get(what as i64)?.f_copy_(values)?)
     }
 
+    /// Notes a part of it of the policies from this one on.
+    pub(crate) fn note_part(&self, what: usize, first: usize, values: &Tensor) -> Result<(), NnError> {
+        let all = self.0.f_get(what as i64)?;
+        Ok(all
+            .f_narrow(0, first as i64, values.numel() as i64)?
+            .f_copy_(values)?)
+    }
+
     /// All of it.
     pub(crate) fn values(&self) -> &Tensor {
         &self.0
@@ -116,25 +124,61 @@ impl Trace {
     }
 }
 
-/// What a method notes at the end of an epoch: `[K]` each, empty where it has none.
+/// What a method notes at the end of an epoch: `[K]` each, or empty where no policy has any.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Notes {
     /// Deviation of the policy, or scale of its residuals.
-    pub(crate) sigma: Vec<f64>,
+    pub(crate) sigma: Vec<Option<f64>>,
     /// Effective number of samples.
-    pub(crate) effective: Vec<f64>,
+    pub(crate) effective: Vec<Option<f64>>,
 }
 
-/// All that a method has learnt and counted.
+/// All that a method has learnt and counted of a policy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Memory {
     /// Of everything that learns.
     pub(crate) learners: Vec<LearnerState>,
-    /// How often each sample was drawn, and gave a gradient: policy after policy, `[K · N]`.
+    /// How often each sample was drawn, and gave a gradient, `[N]`.
     pub(crate) drawn: Vec<u64>,
     pub(crate) selected: Vec<u64>,
-    /// Whatever else the method needs: of each, equally many values of every policy, policy after policy.
+    /// Whatever else the method needs.
     pub(crate) values: Vec<Vec<f64>>,
+}
+
+impl Memory {
+    /// Those of K policies, of what learns for all of them, and of how often each of all samples, `[K · N]`, was drawn and
+    /// gave a gradient.
+    pub(crate) fn of_each(
+        members: usize,
+        learners: &[LearnerState],
+        drawn: &[u64],
+        selected: &[u64],
+    ) -> Vec<Self> {
+        let of = |member: usize| Self {
+            learners: learners
+                .iter()
+                .map(|learner| learner.part(member, members))
+                .collect(),
+            drawn: part(drawn, member, members),
+            selected: part(selected, member, members),
+            values: Vec::new(),
+        };
+        (0..members).map(of).collect()
+    }
+
+    /// What policies have, policy after policy.
+    pub(crate) fn chained<T: Copy>(memories: &[Self], values: impl Fn(&Self) -> &[T]) -> Vec<T> {
+        memories
+            .iter()
+            .flat_map(|memory| values(memory).iter().copied())
+            .collect()
+    }
+}
+
+/// The part of a policy among values that stand policy after policy, equally many of each.
+pub(crate) fn part<T: Copy>(values: &[T], member: usize, members: usize) -> Vec<T> {
+    let each = values.len() / members;
+    values[member * each..][..each].to_vec()
 }
 
 /// What a method says in the end.
@@ -149,10 +193,9 @@ pub(crate) struct Findings {
 impl Findings {
     /// Those of each of K policies.
     pub(crate) fn apart(&self, members: usize) -> Vec<Self> {
-        let samples = self.trust.len() / members;
         (0..members)
             .map(|member| Self {
-                trust: self.trust[member * samples..][..samples].to_vec(),
+                trust: part(&self.trust, member, members),
                 tau: self.tau.get(member).copied().into_iter().collect(),
             })
             .collect()
@@ -183,18 +226,26 @@ pub(crate) fn expect_length(what: &'static str, expected: usize, found: usize) -
     }
 }
 
-/// Gives learners back what they had learnt, the first ones of a memory.
+/// Gives learners back what they had learnt, the first ones of each policy's memory.
 pub(crate) fn recall_learners<'l>(
     learners: impl IntoIterator<Item = &'l mut Learner>,
-    memory: &Memory,
+    memories: &[Memory],
 ) -> Result<(), NnError> {
     for (index, learner) in learners.into_iter().enumerate() {
-        let state = memory.learners.get(index).ok_or(NnError::Length {
+        learner.load(&learnt_by(index, memories)?)?;
+    }
+    Ok(())
+}
+
+/// What the learner of that number has learnt for all policies together.
+pub(crate) fn learnt_by(index: usize, memories: &[Memory]) -> Result<LearnerState, NnError> {
+    let of = |memory: &Memory| {
+        memory.learners.get(index).cloned().ok_or(NnError::Length {
             what: "learners",
             expected: index + 1,
             found: memory.learners.len(),
-        })?;
-        learner.load(state)?;
-    }
-    Ok(())
+        })
+    };
+    let alone: Vec<LearnerState> = memories.iter().map(of).collect::<Result<_, _>>()?;
+    Ok(LearnerState::together(&alone))
 }

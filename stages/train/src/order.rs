@@ -14,8 +14,8 @@ use crate::method::{Memory, expect_length};
 /// other until there are enough.
 pub(crate) struct Order {
     streams: Vec<Stream>,
-    /// The samples that each network may use; all, where there are none.
-    pools: Option<Vec<Vec<usize>>>,
+    /// The samples that each network may use, where it may not use all.
+    pools: Vec<Option<Vec<usize>>>,
     /// M: networks of a data set.
     committee: usize,
     /// N
@@ -44,7 +44,7 @@ impl Order {
         device: Device,
     ) -> Result<Self, NnError> {
         let mut order = Self {
-            pools: None,
+            pools: vec![None; streams.len()],
             samples,
             size: size.min(samples),
             sequence: Vec::new(),
@@ -65,22 +65,23 @@ impl Order {
         Ok(order)
     }
 
-    /// From now on each network uses its pool alone; none is empty.
-    pub(crate) fn restrict(&mut self, pools: Vec<Vec<usize>>) {
-        assert!(
-            pools.len() == self.streams.len() && pools.iter().all(|pool| !pool.is_empty()),
-            "a pool of samples for each network"
+    /// From now on each network from this one on uses its pool alone; none is empty.
+    pub(crate) fn restrict(&mut self, first: usize, pools: Vec<Vec<usize>>) {
+        assert!(pools.iter().all(|pool| !pool.is_empty()), "samples in each pool");
+        let places = first..first + pools.len();
+        self.pools.splice(places, pools.into_iter().map(Some));
+        assert_eq!(
+            self.pools.len(),
+            self.streams.len(),
+            "no more pools than networks"
         );
-        self.pools = Some(pools);
         self.ahead = None;
     }
 
     /// The samples that a network may use.
     pub(crate) fn pool(&self, network: usize) -> Vec<usize> {
-        match &self.pools {
-            Some(pools) => pools[network].clone(),
-            None => (0..self.samples).collect(),
-        }
+        let pool = self.pools[network].clone();
+        pool.unwrap_or_else(|| (0..self.samples).collect())
     }
 
     /// Samples of a whole minibatch, and of the last one of an epoch where that is short.
@@ -102,7 +103,7 @@ impl Order {
             let end = order.len() + self.samples;
             while order.len() < end {
                 let wanted = end - order.len();
-                let pool = self.pools.as_ref().map(|pools| &pools[network]);
+                let pool = self.pools[network].as_ref();
                 let permutation = stream.permutation(pool.map_or(self.samples, Vec::len));
                 for place in permutation.into_iter().take(wanted) {
                     order.push((offset + pool.map_or(place, |pool| pool[place])) as i64);
@@ -165,11 +166,17 @@ impl Order {
         &self.drawn
     }
 
-    pub(crate) fn recall(&mut self, memory: &Memory) -> Result<(), NnError> {
-        expect_length("draws", self.drawn.len(), memory.drawn.len())?;
-        self.drawn.clone_from(&memory.drawn);
+    pub(crate) fn recall(&mut self, memories: &[Memory]) -> Result<(), NnError> {
+        self.drawn = drawn(memories, self.drawn.len())?;
         Ok(())
     }
+}
+
+/// How often each of so many samples was drawn, `[K · N]`.
+pub(crate) fn drawn(memories: &[Memory], count: usize) -> Result<Vec<u64>, NnError> {
+    let drawn = Memory::chained(memories, |memory| &memory.drawn);
+    expect_length("draws", count, drawn.len())?;
+    Ok(drawn)
 }
 
 /// How many steps' samples are brought to the device at once, where a step takes so many: a bounded amount of memory on
@@ -202,9 +209,10 @@ impl Selected {
         Ok(counts.into_iter().map(i64::unsigned_abs).collect())
     }
 
-    pub(crate) fn recall(&mut self, memory: &Memory) -> Result<(), NnError> {
-        expect_length("selections", self.0.numel(), memory.selected.len())?;
-        let counts: Vec<i64> = memory.selected.iter().map(|count| count.cast_signed()).collect();
+    pub(crate) fn recall(&mut self, memories: &[Memory]) -> Result<(), NnError> {
+        let counts = Memory::chained(memories, |memory| &memory.selected);
+        expect_length("selections", self.0.numel(), counts.len())?;
+        let counts: Vec<i64> = counts.into_iter().map(u64::cast_signed).collect();
         self.0.f_copy_(&Tensor::f_from_slice(&counts)?)?;
         Ok(())
     }
@@ -252,7 +260,7 @@ mod tests {
         assert_eq!(plain.drawn().iter().sum::<u64>(), 3 * 33);
         // What was foreseen for other pools is not used.
         other.foresee(5);
-        other.restrict(vec![vec![0]; 3]);
+        other.restrict(0, vec![vec![0]; 3]);
         assert_eq!(
             epoch(&mut other, 5)[0],
             [0, 0, 0, 0, 11, 11, 11, 11, 22, 22, 22, 22]
@@ -264,7 +272,9 @@ mod tests {
         let streams: Vec<Stream> = (0..4).map(|seed| Stream::new(seed, "test")).collect();
         // Two data sets of 10 samples, two networks each.
         let mut order = Order::new(streams, 2, 10, 4, Device::Cpu).unwrap();
-        order.restrict(vec![vec![1, 3, 5], (0..10).collect(), vec![7], vec![8, 9]]);
+        // The second may use all that there are.
+        order.restrict(0, vec![vec![1, 3, 5]]);
+        order.restrict(2, vec![vec![7], vec![8, 9]]);
         let batches = epoch(&mut order, 3);
         assert_eq!(
             batches.iter().map(Vec::len).collect::<Vec<_>>(),

@@ -121,12 +121,12 @@ pub(crate) fn run(
             state.kept.push((state.epochs, networks));
         }
         if state.epochs < plan.epochs && elapsed(company) >= saved + plan.pace {
-            state.memory = method.memory().map_err(failure)?;
+            state.memories = method.memory().map_err(failure)?;
             company.leave_checkpoints(state)?;
             saved = elapsed(company);
         }
     }
-    state.memory = method.memory().map_err(failure)?;
+    state.memories = method.memory().map_err(failure)?;
     let afterwards = method.steps_afterwards();
     for step in 0..afterwards {
         company.surroundings().check_cancelled()?;
@@ -293,8 +293,10 @@ fn note(found: &Found, state: &mut State, company: &mut Company<'_>) {
 
 /// What a method noted of its policies goes into the journal.
 fn journalise(notes: &Notes, members: usize, state: &mut State) {
-    let or_missing = |values: &[f64]| -> Vec<Option<f64>> {
-        (0..members).map(|member| values.get(member).copied()).collect()
+    let or_missing = |values: &[Option<f64>]| -> Vec<Option<f64>> {
+        (0..members)
+            .map(|member| values.get(member).copied().flatten())
+            .collect()
     };
     state.journal.sigma.extend(or_missing(&notes.sigma));
     state.journal.effective.extend(or_missing(&notes.effective));
@@ -334,7 +336,9 @@ pub(crate) fn left_by_earlier_attempt(epochs: u64, context: &Context<'_>) -> Res
         return Ok(State::default());
     };
     let fits = |state: &State| {
-        usize::try_from(state.epochs).is_ok_and(|done| state.journal.fits(done, 1)) && state.epochs < epochs
+        usize::try_from(state.epochs).is_ok_and(|done| state.journal.fits(done, 1))
+            && state.memories.len() == 1
+            && state.epochs < epochs
     };
     let Some(state) = decode(&bytes).filter(fits) else {
         context.warn("the checkpoint of an earlier attempt is damaged or of another version: starting from the beginning");

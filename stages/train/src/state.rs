@@ -1,5 +1,4 @@
-use crate::learner::LearnerState;
-use crate::method::Memory;
+use crate::method::{Memory, part};
 
 /// A training after a number of epochs: all that it takes to continue to the same result.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -7,8 +6,8 @@ pub(crate) struct State {
     /// Epochs done.
     pub(crate) epochs: u64,
     pub(crate) journal: Journal,
-    /// Of the method.
-    pub(crate) memory: Memory,
+    /// Of the method, `[K]`.
+    pub(crate) memories: Vec<Memory>,
     /// The policies after some of the epochs: the number of epochs, and what `Ensemble::save` gave.
     pub(crate) kept: Vec<(u64, Vec<f32>)>,
 }
@@ -57,7 +56,7 @@ impl State {
             .map(|member| Self {
                 epochs: self.epochs,
                 journal: self.journal.of(member, members),
-                memory: self.memory.of(member, members),
+                memories: self.memories.get(member).cloned().into_iter().collect(),
                 kept: self
                     .kept
                     .iter()
@@ -73,18 +72,14 @@ impl State {
         let (first, rest) = alone.split_first()?;
         let fits = |other: &Self| {
             let kept = |state: &Self| -> Vec<u64> { state.kept.iter().map(|(epoch, _)| *epoch).collect() };
-            let steps = |state: &Self| -> Vec<u64> {
-                state
-                    .memory
-                    .learners
-                    .iter()
-                    .map(|learner| learner.steps)
+            // Methods may have more that learns, beside what takes its steps with all.
+            let steps = |state: &Self| -> Vec<Option<u64>> {
+                let learners = state.memories.iter().map(|memory| memory.learners.first());
+                learners
+                    .map(|learner| learner.map(|learner| learner.steps))
                     .collect()
             };
-            other.epochs == first.epochs
-                && kept(other) == kept(first)
-                && steps(other) == steps(first)
-                && other.memory.values.len() == first.memory.values.len()
+            other.epochs == first.epochs && kept(other) == kept(first) && steps(other) == steps(first)
         };
         if !rest.iter().all(fits) {
             return None;
@@ -92,7 +87,7 @@ impl State {
         Some(Self {
             epochs: first.epochs,
             journal: Journal::together(&alone.iter().map(|state| &state.journal).collect::<Vec<_>>()),
-            memory: Memory::together(&alone.iter().map(|state| &state.memory).collect::<Vec<_>>()),
+            memories: alone.iter().flat_map(|state| state.memories.clone()).collect(),
             kept: (0..first.kept.len())
                 .map(|index| (first.kept[index].0, chained(alone, |state| &state.kept[index].1)))
                 .collect(),
@@ -129,56 +124,6 @@ impl Journal {
             seconds: in_turn(alone, |journal| &journal.seconds),
         }
     }
-}
-
-impl Memory {
-    fn of(&self, member: usize, members: usize) -> Self {
-        Self {
-            learners: self
-                .learners
-                .iter()
-                .map(|learner| LearnerState {
-                    networks: part(&learner.networks, member, members),
-                    mean: part(&learner.mean, member, members),
-                    square: part(&learner.square, member, members),
-                    steps: learner.steps,
-                })
-                .collect(),
-            drawn: part(&self.drawn, member, members),
-            selected: part(&self.selected, member, members),
-            values: self
-                .values
-                .iter()
-                .map(|values| part(values, member, members))
-                .collect(),
-        }
-    }
-
-    fn together(alone: &[&Self]) -> Self {
-        let learner = |index: usize| LearnerState {
-            networks: chained(alone, |memory| &memory.learners[index].networks),
-            mean: chained(alone, |memory| &memory.learners[index].mean),
-            square: chained(alone, |memory| &memory.learners[index].square),
-            steps: alone[0].learners[index].steps,
-        };
-        let (learners, values) = alone
-            .first()
-            .map_or((0, 0), |memory| (memory.learners.len(), memory.values.len()));
-        Self {
-            learners: (0..learners).map(learner).collect(),
-            drawn: chained(alone, |memory| &memory.drawn),
-            selected: chained(alone, |memory| &memory.selected),
-            values: (0..values)
-                .map(|index| chained(alone, |memory| &memory.values[index]))
-                .collect(),
-        }
-    }
-}
-
-/// The part of a policy among values that stand policy after policy, equally many of each.
-fn part<T: Copy>(values: &[T], member: usize, members: usize) -> Vec<T> {
-    let each = values.len() / members;
-    values[member * each..][..each].to_vec()
 }
 
 /// The inverse of [`part`].

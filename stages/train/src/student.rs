@@ -1,8 +1,10 @@
-use provenir_nn::{Backward, Ensemble, Forward, NnError, Shape, squared_error};
+use std::ops::Range;
+
+use provenir_nn::{Backward, Ensemble, Forward, NnError, Shape, Widths, squared_error};
 use provenir_random::Stream;
 use tch::{Kind, Tensor};
 
-use crate::data::Data;
+use crate::data::{Data, column};
 use crate::learner::{Descent, Learner};
 
 /// J networks that learn from minibatches, with buffers for the whole ones and for the short one.
@@ -17,37 +19,65 @@ struct Passes {
     backward: Backward,
     /// `[J, B, out]`
     targets: Tensor,
+    /// 2/(B A), `[J, 1]`.
+    slopes: Tensor,
 }
 
 /// A minibatch that has passed through the networks.
-pub(crate) struct Batch<'a> {
+pub(crate) struct Batch {
     /// Its samples, counted through all data sets, `[J · B]`.
-    pub(crate) index: &'a Tensor,
+    pub(crate) index: Tensor,
+    /// The first sample of the first of the networks' data sets, so counted.
+    first: usize,
     /// Squared error of each, averaged over components, `[J, B]`.
     pub(crate) errors: Tensor,
     /// Output − target, `[J, B, out]`: to become the derivative of the networks' losses by the output.
     pub(crate) residuals: Tensor,
+    /// What a residual is multiplied by to be the derivative of the mean squared error: 2/(B A), `[J, 1]`.
+    slopes: Tensor,
 }
 
-impl Batch<'_> {
+impl Batch {
     /// B.
     pub(crate) fn rows(&self) -> usize {
         self.errors.size()[1] as usize
     }
 
-    /// Turns residuals into the derivative of `factor` times the mean squared error.
-    pub(crate) fn follow_all(&mut self, factor: f64) -> Result<(), NnError> {
-        let (_, rows, width) = self.residuals.size3()?;
-        let _ = self
-            .residuals
-            .f_mul_scalar_(2.0 / (rows * width) as f64 * factor)?;
+    /// Some of the networks' part of it, of whose data sets the first one begins with that sample: residuals are the same
+    /// values, and become what they become here.
+    pub(crate) fn part(&self, networks: &Range<usize>, first: usize) -> Result<Self, NnError> {
+        let (start, count) = (networks.start as i64, networks.len() as i64);
+        let rows = self.rows() as i64;
+        Ok(Self {
+            index: self.index.f_narrow(0, start * rows, count * rows)?,
+            first,
+            errors: self.errors.f_narrow(0, start, count)?,
+            residuals: self.residuals.f_narrow(0, start, count)?,
+            slopes: self.slopes.f_narrow(0, start, count)?,
+        })
+    }
+
+    /// What a value of each sample of the networks' data sets (`[K · N]`) is at those of the minibatch, `[J, B]`.
+    pub(crate) fn look_up(&self, values: &Tensor) -> Result<Tensor, NnError> {
+        let index = match self.first {
+            0 => self.index.shallow_clone(),
+            first => self.index.f_sub_scalar(first as i64)?,
+        };
+        Ok(values
+            .f_index_select(0, &index)?
+            .f_view(self.errors.size().as_slice())?)
+    }
+
+    /// Turns residuals into the derivative of the mean squared error.
+    pub(crate) fn follow_all(&mut self) -> Result<(), NnError> {
+        let _ = self.residuals.f_mul_(&self.slopes.f_unsqueeze(2)?)?;
         Ok(())
     }
 
-    /// Turns residuals into the derivative of the mean over the minibatch of weight (`[J, B]`) times squared error.
+    /// Turns residuals into the derivative of the mean over the minibatch of weight times squared error. A weight is of a
+    /// sample, `[J, B]`, or of all of a network, `[J, 1]`.
     pub(crate) fn follow(&mut self, weights: &Tensor) -> Result<(), NnError> {
-        let (_, rows, width) = self.residuals.size3()?;
-        let slopes = weights.f_mul_scalar(2.0 / (rows * width) as f64)?;
+        let slopes = weights.f_mul(&self.slopes)?;
         let _ = self.residuals.f_mul_(&slopes.f_unsqueeze(2)?)?;
         Ok(())
     }
@@ -62,12 +92,15 @@ impl Student {
         data: &Data,
         (whole, short): (usize, Option<usize>),
     ) -> Result<Self, NnError> {
-        let learner = Learner::new(shape, streams, descent, data.device())?;
+        let widths = data.widths_of(streams.len());
+        let learner = Learner::new(shape, &widths, streams, descent, data.device())?;
         let passes = std::iter::once(whole)
             .chain(short)
             .map(|rows| {
                 let forward = Forward::new(&learner.ensemble, rows)?;
+                let slope = |widths: &Widths| 2.0 / (rows * widths.outputs) as f64;
                 Ok(Passes {
+                    slopes: column(widths.iter().map(slope), data.device())?,
                     backward: Backward::new(&learner.ensemble, rows)?,
                     targets: forward.output().f_zeros_like()?,
                     forward,
@@ -90,27 +123,35 @@ impl Student {
     }
 
     /// Passes a minibatch through the networks.
-    pub(crate) fn pass<'a>(&mut self, data: &Data, index: &'a Tensor) -> Result<Batch<'a>, NnError> {
+    pub(crate) fn pass(&mut self, data: &Data, index: &Tensor) -> Result<Batch, NnError> {
         let place = self.place(index.numel() / self.learner.ensemble.members());
         let Passes {
             forward,
             backward,
             targets,
+            slopes,
         } = &mut self.passes[place];
         forward.load(&data.observations, index)?;
         data.actions_into(index, targets)?;
         forward.run(&self.learner.ensemble)?;
         let residuals = backward.output().shallow_clone();
         Ok(Batch {
-            index,
-            errors: squared_error(forward.output(), targets, &residuals)?,
+            index: index.shallow_clone(),
+            first: 0,
+            errors: squared_error(
+                forward.output(),
+                targets,
+                self.learner.ensemble.components(),
+                &residuals,
+            )?,
             residuals,
+            slopes: slopes.shallow_clone(),
         })
     }
 
     /// The part of a step that a GPU can repeat, along what the residuals of the minibatch that was passed last have become;
     /// gives the norms of the gradients, `[J]`, always the same tensor.
-    pub(crate) fn descend(&mut self, batch: &Batch<'_>) -> Result<&Tensor, NnError> {
+    pub(crate) fn descend(&mut self, batch: &Batch) -> Result<&Tensor, NnError> {
         let place = self.place(batch.rows());
         let Passes {
             forward, backward, ..

@@ -84,53 +84,46 @@ impl<'a> Sweep<'a> {
 
     /// Output − target, network after network and sample after sample.
     pub(crate) fn residuals(&mut self, ensemble: &Ensemble) -> Result<Residuals, NnError> {
-        let width = self.data.action_width();
-        let networks = ensemble.members();
-        let mut values = vec![0.0; networks * self.samples * width];
-        let samples = self.samples;
+        let columns = self.data.action_columns();
+        let networks = self.data.widths_of(ensemble.members()).into_iter();
+        let mut residuals: Vec<(Vec<f32>, usize)> = networks
+            .map(|widths| (Vec::with_capacity(self.samples * widths.outputs), widths.outputs))
+            .collect();
         self.each(ensemble, |rows, output, actions| {
             let part = output.f_sub(actions)?.f_contiguous()?;
             let mut found = vec![0.0; part.numel()];
             let count = found.len();
             part.f_copy_data(&mut found, count)?;
-            for (network, found) in found.chunks(rows.len() * width).enumerate() {
-                let start = (network * samples + rows.start) * width;
-                values[start..start + found.len()].copy_from_slice(found);
+            for ((values, width), found) in residuals.iter_mut().zip(found.chunks(rows.len() * columns)) {
+                for row in found.chunks(columns) {
+                    values.extend(&row[..*width]);
+                }
             }
             Ok(())
         })?;
-        Ok(Residuals {
-            values,
-            width,
-            samples,
-        })
+        Ok(Residuals(residuals))
     }
 }
 
-/// What J networks are off at S samples.
-pub(crate) struct Residuals {
-    /// `[J, S, out]`
-    values: Vec<f32>,
-    width: usize,
-    samples: usize,
-}
+/// What J networks are off at S samples: of each network `[S, A]`, and A.
+pub(crate) struct Residuals(Vec<(Vec<f32>, usize)>);
 
 impl Residuals {
-    /// Those of a network, `[S, out]`.
+    /// Those of a network, `[S, A]`.
     pub(crate) fn components(&self, network: usize) -> &[f32] {
-        let length = self.samples * self.width;
-        &self.values[network * length..][..length]
+        &self.0[network].0
     }
 
     /// Squared error of each sample, averaged over components, of a network.
     pub(crate) fn errors(&self, network: usize) -> Vec<f64> {
-        let rows = self.components(network).chunks(self.width);
+        let (values, width) = &self.0[network];
+        let rows = values.chunks(*width);
         rows.map(|row| {
             let sum: f64 = row
                 .iter()
                 .map(|value| f64::from(*value) * f64::from(*value))
                 .sum();
-            sum / self.width as f64
+            sum / *width as f64
         })
         .collect()
     }

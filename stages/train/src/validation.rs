@@ -7,10 +7,9 @@ use crate::sweep::Sweep;
 /// Measures the mean squared error of policies on data that they do not learn from.
 pub(crate) struct Validation<'a> {
     sweep: Sweep<'a>,
-    members: usize,
     committee: usize,
-    /// Numbers whose squares are summed.
-    terms: usize,
+    /// Numbers whose squares are summed, of each policy.
+    terms: Vec<usize>,
 }
 
 impl<'a> Validation<'a> {
@@ -18,15 +17,18 @@ impl<'a> Validation<'a> {
     pub(crate) fn new(ensemble: &Ensemble, committee: usize, data: &'a Data) -> Result<Self, NnError> {
         Ok(Self {
             sweep: Sweep::new(ensemble, data)?,
-            members: data.members,
             committee,
-            terms: data.samples * data.action_width(),
+            terms: data
+                .components()
+                .iter()
+                .map(|width| data.samples * width)
+                .collect(),
         })
     }
 
     /// The mean squared error of each policy.
     pub(crate) fn measure(&mut self, ensemble: &Ensemble) -> Result<Vec<f64>, NnError> {
-        let mut sums = vec![0.0; self.members];
+        let mut sums = vec![0.0; self.terms.len()];
         let committee = self.committee as i64;
         self.sweep.each(ensemble, |_, output, actions| {
             let mut errors = output.f_sub(actions)?;
@@ -45,6 +47,11 @@ impl<'a> Validation<'a> {
             }
             Ok(())
         })?;
-        Ok(sums.into_iter().map(|sum| sum / self.terms as f64).collect())
+        let terms = self.terms.iter().map(|terms| *terms as f64);
+        Ok(sums
+            .into_iter()
+            .zip(terms)
+            .map(|(sum, terms)| sum / terms)
+            .collect())
     }
 }

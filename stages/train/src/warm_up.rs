@@ -5,7 +5,7 @@ use provenir_execution::{Context, Failure, Reporter};
 use provenir_kinds::train::TrainParameters;
 
 use crate::cloning::Setting;
-use crate::methods::method;
+use crate::methods::{Wanted, method};
 use crate::run::{Plan, failure};
 
 /// Gradient steps that are taken before time is measured.
@@ -28,7 +28,11 @@ pub(crate) fn warm_up(
 ) -> Result<(), Failure> {
     let never = AtomicBool::new(false);
     let silent = Context::new(&Silent, &never, "");
-    let mut method = method(parameters, setting, &silent)?;
+    let wanted = Wanted {
+        parameters,
+        context: &silent,
+    };
+    let mut method = method(&vec![wanted; setting.data.members], setting)?;
     method.begin_epoch(0).map_err(failure)?;
     let stretch = plan.stretch(0, 0, STEPS.min(method.stretch()));
     let rates = vec![plan.rates.clone(); stretch.within.len()];

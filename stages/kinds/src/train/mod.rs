@@ -148,6 +148,14 @@ pub enum Method {
 }
 
 impl Method {
+    /// Whether it is a rule for minibatches, by which one network takes steps of one shape whatever the rule.
+    pub fn is_rule(self) -> bool {
+        match self {
+            Self::Bc | Self::Trimmed | Self::Mixture | Self::RobustLoss | Self::RangeFilter => true,
+            Self::Rbc | Self::NoisyBc | Self::CoTeaching | Self::Filter => false,
+        }
+    }
+
     /// The name, as manifests write it.
     pub fn name(self) -> &'static str {
         match self {
@@ -267,9 +275,10 @@ impl Kind for Train {
     const REVISIONS: &'static [Revision] = &[
         // 2: `trust` and `history` have more columns; policies are what they were.
         // 3: a higher floor of `noisy-bc`'s deviation where none is given.
+        // 4: widths are padded, which changes roundings.
         Revision {
             part: "train",
-            number: 3,
+            number: 4,
         },
         NN,
         POLICY,
@@ -432,7 +441,25 @@ impl Kind for Train {
         };
         let alone = Self::resources(parameters).memory;
         Some(Group {
-            own: &["/seed", "/learning_rate"],
+            own: if parameters.method.is_rule() {
+                &[
+                    "/seed",
+                    "/learning_rate",
+                    "/method",
+                    "/loss",
+                    "/nll",
+                    "/rbc",
+                    "/noisy_bc",
+                    "/trimmed",
+                    "/mixture",
+                    "/robust_loss",
+                    "/co_teaching",
+                    "/filter",
+                    "/range_filter",
+                ]
+            } else {
+                &["/seed", "/learning_rate"]
+            },
             most,
             most_accelerated: match parameters.device {
                 Device::Cpu => most,

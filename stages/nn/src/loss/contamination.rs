@@ -6,7 +6,8 @@ use crate::NnError;
 /// Gaussians about the outputs, contaminated by a uniform density over [−1, 1] in every component: the density of a
 /// target a about an output μ is (1 − ε) N(a; μ, σ²I) + ε 2^−A.
 pub struct Contamination {
-    width: usize,
+    /// A of each network.
+    widths: Vec<usize>,
     /// −log(ε 2^−A) of each network, `[K, 1]`.
     base: Tensor,
     /// Log odds of the Gaussian: their value where the error is 0, and their slope by it, `[K, 1]`.
@@ -48,21 +49,23 @@ impl Responsibility {
 }
 
 impl Contamination {
-    /// With these pairs of σ and ε, one for each network, over `width` components.
+    /// Over so many components, with these pairs of σ and ε, of each network.
     ///
     /// # Panics
     ///
-    /// As [`Responsibility::new`].
-    pub fn new(width: usize, parameters: &[(f64, f64)], device: Device) -> Result<Self, NnError> {
-        let odds: Vec<Responsibility> = parameters
+    /// As [`Responsibility::new`], and where there are not as many widths as pairs.
+    pub fn new(widths: &[usize], parameters: &[(f64, f64)], device: Device) -> Result<Self, NnError> {
+        assert_eq!(widths.len(), parameters.len(), "a width for each network");
+        let odds: Vec<Responsibility> = widths
             .iter()
-            .map(|(sigma, epsilon)| Responsibility::new(width, *sigma, *epsilon))
+            .zip(parameters)
+            .map(|(width, (sigma, epsilon))| Responsibility::new(*width, *sigma, *epsilon))
             .collect();
         let column = |value: &dyn Fn(usize) -> f64| column(odds.len(), device, value);
         Ok(Self {
-            width,
+            widths: widths.to_vec(),
             base: column(&|network| {
-                width as f64 * std::f64::consts::LN_2 - libm::log(parameters[network].1)
+                widths[network] as f64 * std::f64::consts::LN_2 - libm::log(parameters[network].1)
             })?,
             offset: column(&|network| odds[network].offset)?,
             slope: column(&|network| odds[network].slope)?,
@@ -75,7 +78,7 @@ impl Contamination {
     ///
     /// As [`Contamination::new`].
     pub fn set(&mut self, parameters: &[(f64, f64)]) -> Result<(), NnError> {
-        let other = Self::new(self.width, parameters, self.base.device())?;
+        let other = Self::new(&self.widths, parameters, self.base.device())?;
         self.base.f_copy_(&other.base)?;
         self.offset.f_copy_(&other.offset)?;
         self.slope.f_copy_(&other.slope)?;
@@ -108,6 +111,7 @@ fn column(networks: usize, device: Device, value: &dyn Fn(usize) -> f64) -> Resu
 mod tests {
     use super::*;
     use crate::loss::testing::check;
+    use crate::testing::bits;
 
     /// The density of a sample, part by part: of the Gaussian, and of the uniform.
     fn densities(width: i32, (sigma, epsilon): (f64, f64), error: f64) -> (f64, f64) {
@@ -124,7 +128,7 @@ mod tests {
         let errors: Vec<f64> = (0..40).map(|index| 1e-4 * 1.25_f64.powi(index)).collect();
         for (width, sigma, epsilon) in [(1, 0.3, 0.2), (3, 0.25, 0.05), (8, 0.5, 0.4)] {
             let parameters = [(sigma, epsilon)];
-            let mut mixture = Contamination::new(width as usize, &[(1.0, 0.5)], Device::Cpu).unwrap();
+            let mut mixture = Contamination::new(&[width as usize], &[(1.0, 0.5)], Device::Cpu).unwrap();
             mixture.set(&parameters).unwrap();
             let responsibility = Responsibility::new(width as usize, sigma, epsilon);
             let formula = |error: f64| {
@@ -146,8 +150,23 @@ mod tests {
     }
 
     #[test]
+    fn every_network_has_its_own_density_over_its_own_components() {
+        let networks = [(1, (0.3, 0.2)), (8, (0.3, 0.2)), (3, (0.1, 0.4))];
+        let (widths, parameters): (Vec<_>, Vec<_>) = networks.into_iter().unzip();
+        let together = Contamination::new(&widths, &parameters, Device::Cpu).unwrap();
+        let errors = Tensor::from_slice(&[0.01_f32, 0.05, 0.2]).view([1, 3]);
+        let judged = together.judge(&errors.expand([3, 3], false)).unwrap();
+        for (member, (width, parameters)) in (0..).zip(networks) {
+            let alone = Contamination::new(&[width], &[parameters], Device::Cpu).unwrap();
+            let alone = alone.judge(&errors).unwrap();
+            assert_eq!(bits(&judged.loss.get(member)), bits(&alone.loss));
+            assert_eq!(bits(&judged.weight.get(member)), bits(&alone.weight));
+        }
+    }
+
+    #[test]
     fn far_samples_have_finite_losses_and_no_weight() {
-        let mixture = Contamination::new(3, &[(0.01, 0.2)], Device::Cpu).unwrap();
+        let mixture = Contamination::new(&[3], &[(0.01, 0.2)], Device::Cpu).unwrap();
         let judged = mixture
             .judge(&Tensor::from_slice(&[4.0_f32]).view([1, 1]))
             .unwrap();

@@ -14,13 +14,10 @@ pub enum Robust {
     /// 2c (√(e + c²) − c): weight c/√(e + c²). The length of the residual, rounded off where it is shorter than c
     /// (Charbonnier's loss).
     Norm,
-    /// νc² log(1 + e/(νc²)): weight 1/(1 + e/(νc²)). With ν the degrees of freedom in proportion to the components of a
-    /// residual, it is the negative log-likelihood of a multivariate t distribution of scale c up to a factor and a constant
-    /// (Lange, Little and Taylor 1989).
-    StudentT {
-        /// ν: degrees of freedom divided by the number of components.
-        freedom: f64,
-    },
+    /// c² log(1 + e/c²): weight 1/(1 + e/c²). For residuals of A components it is, up to a factor and a constant, the negative
+    /// log-likelihood of a multivariate t distribution of ν degrees of freedom whose scale is c √(A/ν) (Lange, Little and
+    /// Taylor 1989).
+    StudentT,
     /// 2c² (1 − exp(−e/(2c²))): weight exp(−e/(2c²)) (Welsch's loss, correntropy).
     Welsch,
 }
@@ -50,8 +47,7 @@ impl Robust {
                     weight: scale.f_div(&length)?,
                 }
             }
-            Self::StudentT { freedom } => {
-                let square = square.f_mul_scalar(freedom)?;
+            Self::StudentT => {
                 let ratio = errors.f_div(&square)?;
                 Judged {
                     loss: ratio.f_log1p()?.f_mul(&square)?,
@@ -100,15 +96,16 @@ mod tests {
                 |e| 2.0 * c * ((e + c * c).sqrt() - c),
                 1.0,
             );
-            // A t distribution of ν degrees of freedom in three dimensions: −log p = (ν + 3)/2 log(1 + ‖r‖²/(νc²)) + constant,
-            // brought to slope 1 at 0.
+            // A t distribution of ν degrees of freedom and scale s in three dimensions: −log p = (ν + 3)/2 log(1 + ‖r‖²/(νs²))
+            // + constant, brought to slope 1 at 0.
             let nu = 4.0;
+            let s = c * (3.0_f64 / nu).sqrt();
             check(
                 &errors,
-                judge(Robust::StudentT { freedom: nu / 3.0 }),
+                judge(Robust::StudentT),
                 |e| {
-                    let likelihood = 0.5 * (nu + 3.0) * (1.0 + 3.0 * e / (nu * c * c)).ln();
-                    likelihood * 2.0 * nu * c * c / (3.0 * (nu + 3.0))
+                    let likelihood = 0.5 * (nu + 3.0) * (1.0 + 3.0 * e / (nu * s * s)).ln();
+                    likelihood * 2.0 * nu * s * s / (3.0 * (nu + 3.0))
                 },
                 1.0,
             );

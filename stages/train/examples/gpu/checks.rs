@@ -10,7 +10,7 @@ use provenir_policy::PolicySet;
 use serde_json::{Value, json};
 
 use crate::support::Silent;
-use crate::training::{Clock, with_seeds};
+use crate::training::{Clock, in_one_group, with_seeds};
 use crate::workload::Size;
 
 /// How far results may lie apart: losses and norms of an epoch, in proportion to themselves; weights of a policy, by the length
@@ -226,6 +226,45 @@ pub(crate) fn check(size: &Size, clock: &Clock, limit: Duration) -> Result<bool,
             );
             passed &= is_right;
         }
+    }
+    passed &= check_different(size, clock, end)?;
+    Ok(passed)
+}
+
+/// Whether policies of different methods, whose steps a GPU records as one, come to what each comes to alone.
+fn check_different(size: &Size, clock: &Clock, end: Duration) -> Result<bool, Box<dyn Error>> {
+    let mut rules = Vec::new();
+    for (name, tolerance, special) in methods() {
+        let parameters = with(
+            &parameters(size, &special)?,
+            &json!({ "device": size.device, "weight_decay": 0.0 }),
+        )?;
+        let parameters: TrainParameters = serde_json::from_value(parameters)?;
+        if parameters.method.is_rule() {
+            rules.push((name, tolerance, parameters));
+        }
+    }
+    let members: Vec<TrainParameters> = rules.iter().map(|(.., parameters)| parameters.clone()).collect();
+    let results = in_one_group(
+        &members,
+        &clock.inputs(SAMPLES)?,
+        &Silent,
+        &AtomicBool::new(false),
+    )?;
+    let mut passed = true;
+    for ((name, tolerance, parameters), result) in rules.iter().zip(results) {
+        if clock.now() > end {
+            println!("FAIL {name}: the time for checks was over before it");
+            return Ok(false);
+        }
+        let alone = Trained::train(parameters, &[parameters.seed], clock)?;
+        let found = [Trained::of(&result?)?];
+        passed &= compare(
+            &format!("{name}, in a group of other methods against alone"),
+            &found,
+            &alone,
+            *tolerance,
+        );
     }
     Ok(passed)
 }

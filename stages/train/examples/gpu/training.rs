@@ -199,22 +199,30 @@ pub(crate) fn with_seeds(
     reporter: &dyn Reporter,
     cancelled: &AtomicBool,
 ) -> Result<Results, Box<dyn Error>> {
-    // Checkpoints are written as in a pipeline.
-    let folder = tempfile::tempdir()?;
-    let partial = Utf8Path::from_path(folder.path()).ok_or("the folder for temporary files is not UTF-8")?;
-    let contexts: Vec<Context<'_>> = seeds
-        .iter()
-        .enumerate()
-        .map(|(place, seed)| {
-            let reporter = if place == 0 { reporter } else { &Silent };
-            Context::new(reporter, cancelled, partial.join(seed.to_string()))
-        })
-        .collect();
     let members: Vec<TrainParameters> = seeds
         .iter()
         .map(|seed| TrainParameters {
             seed: *seed,
             ..parameters.clone()
+        })
+        .collect();
+    in_one_group(&members, inputs, reporter, cancelled)
+}
+
+/// Policies with these parameters, trained together; the first one's reports go to the reporter.
+pub(crate) fn in_one_group(
+    members: &[TrainParameters],
+    inputs: &Inputs,
+    reporter: &dyn Reporter,
+    cancelled: &AtomicBool,
+) -> Result<Results, Box<dyn Error>> {
+    // Checkpoints are written as in a pipeline.
+    let folder = tempfile::tempdir()?;
+    let partial = Utf8Path::from_path(folder.path()).ok_or("the folder for temporary files is not UTF-8")?;
+    let contexts: Vec<Context<'_>> = (0..members.len())
+        .map(|place| {
+            let reporter = if place == 0 { reporter } else { &Silent };
+            Context::new(reporter, cancelled, partial.join(place.to_string()))
         })
         .collect();
     let cells: Vec<Cell<'_, TrainParameters>> = members

@@ -66,7 +66,7 @@ impl<'a> CoTeaching<'a> {
 /// A step on the samples that are flagged, `keep` of each network; gives loss and gradient's norm.
 fn learn<'s>(
     student: &'s mut Student,
-    mut batch: Batch<'_>,
+    mut batch: Batch,
     flags: &Tensor,
     keep: usize,
 ) -> Result<(Tensor, &'s Tensor), NnError> {
@@ -151,19 +151,20 @@ impl Method for CoTeaching<'_> {
         }
     }
 
-    fn memory(&self) -> Result<Memory, NnError> {
-        Ok(Memory {
-            learners: vec![self.policy.learner.save()?, self.peer.learner.save()?],
-            drawn: self.order.drawn().to_vec(),
-            selected: self.selected.counts()?,
-            values: Vec::new(),
-        })
+    fn memory(&self) -> Result<Vec<Memory>, NnError> {
+        let learners = [self.policy.learner.save()?, self.peer.learner.save()?];
+        Ok(Memory::of_each(
+            self.data.members,
+            &learners,
+            self.order.drawn(),
+            &self.selected.counts()?,
+        ))
     }
 
-    fn recall(&mut self, memory: &Memory) -> Result<(), NnError> {
-        recall_learners([&mut self.policy.learner, &mut self.peer.learner], memory)?;
-        self.order.recall(memory)?;
-        self.selected.recall(memory)
+    fn recall(&mut self, memories: &[Memory]) -> Result<(), NnError> {
+        recall_learners([&mut self.policy.learner, &mut self.peer.learner], memories)?;
+        self.order.recall(memories)?;
+        self.selected.recall(memories)
     }
 
     fn findings(&mut self) -> Result<Findings, NnError> {

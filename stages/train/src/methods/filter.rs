@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use provenir_nn::{Ensemble, NnError};
 
-use super::bc::LeastSquares;
+use super::bc::{LeastSquares, Loss};
 use super::noisy_bc::disjoint;
 use super::rbc::{Rbc, RbcSettings};
 use crate::cloning::{Cloning, Setting, initial};
@@ -14,7 +14,7 @@ use crate::method::{Findings, Memory, Method, Stretch, Trace, expect_length};
 pub(crate) struct Filter<'a> {
     data: &'a Data,
     judge: Judge<'a>,
-    policies: Cloning<'a, LeastSquares>,
+    policies: Cloning<'a>,
     settings: FilterSettings,
     /// The samples that are left, of each data set, once it is known.
     kept: Option<Vec<Vec<usize>>>,
@@ -39,7 +39,7 @@ pub(crate) enum By {
 }
 
 enum Judge<'a> {
-    CrossFit(Box<Cloning<'a, LeastSquares>>, Vec<Vec<usize>>),
+    CrossFit(Box<Cloning<'a>>, Vec<Vec<usize>>),
     Rbc(Box<Rbc<'a>>),
 }
 
@@ -53,8 +53,8 @@ impl<'a> Judge<'a> {
             By::CrossFit(folds) => {
                 let samples = setting.data.samples;
                 let parts = disjoint(&setting.streams, folds, samples);
-                let mut cloning = Cloning::new(&setting, folds, LeastSquares::PLAIN)?;
-                cloning.restrict(parts.iter().map(|part| others(part, samples)).collect());
+                let mut cloning = Cloning::new(&setting, folds, least_squares)?;
+                cloning.restrict(0, parts.iter().map(|part| others(part, samples)).collect());
                 Ok(Self::CrossFit(Box::new(cloning), parts))
             }
             By::Rbc(settings) => Ok(Self::Rbc(Box::new(Rbc::new(&setting, settings)?))),
@@ -102,6 +102,10 @@ impl<'a> Judge<'a> {
     }
 }
 
+fn least_squares(data: &Data) -> Result<LeastSquares, NnError> {
+    LeastSquares::new(Loss::SquaredError, data)
+}
+
 /// The samples that are in no such part, in order.
 fn others(part: &[usize], samples: usize) -> Vec<usize> {
     let mut is_other = vec![true; samples];
@@ -128,14 +132,14 @@ impl<'a> Filter<'a> {
         Ok(Self {
             data: setting.data,
             judge: Judge::new(setting, settings.by)?,
-            policies: Cloning::new(setting, 1, LeastSquares::PLAIN)?,
+            policies: Cloning::new(setting, 1, least_squares)?,
             settings,
             kept: None,
         })
     }
 
     fn keep(&mut self, kept: Vec<Vec<usize>>) {
-        self.policies.restrict(kept.clone());
+        self.policies.restrict(0, kept.clone());
         self.kept = Some(kept);
     }
 
@@ -200,34 +204,34 @@ impl Method for Filter<'_> {
         }
     }
 
-    fn memory(&self) -> Result<Memory, NnError> {
+    fn memory(&self) -> Result<Vec<Memory>, NnError> {
         let Some(kept) = &self.kept else {
-            return match &self.judge {
-                Judge::CrossFit(cloning, _) => cloning.memory(),
-                Judge::Rbc(rbc) => rbc.memory(),
-            };
+            return self.judge.method().memory();
         };
-        let mut memory = self.policies.memory()?;
-        // Equally many of each data set: see `best`.
-        memory.values = vec![kept.iter().flatten().map(|sample| *sample as f64).collect()];
-        Ok(memory)
+        let mut memories = self.policies.memory()?;
+        for (memory, kept) in memories.iter_mut().zip(kept) {
+            memory.values = vec![kept.iter().map(|sample| *sample as f64).collect()];
+        }
+        Ok(memories)
     }
 
-    fn recall(&mut self, memory: &Memory) -> Result<(), NnError> {
-        if let Some(values) = memory.values.first() {
-            let each = values.len() / self.data.members;
-            expect_length("kept samples", (each * self.data.members).max(1), values.len())?;
-            let kept: Vec<Vec<usize>> = values
-                .chunks(each)
-                .map(|kept| kept.iter().map(|sample| *sample as usize).collect())
-                .collect();
+    fn recall(&mut self, memories: &[Memory]) -> Result<(), NnError> {
+        // Equally many epochs: what is left is known of all or of none.
+        let kept: Option<Vec<Vec<usize>>> = memories
+            .iter()
+            .map(|memory| {
+                let kept = memory.values.first()?.iter();
+                Some(kept.map(|sample| *sample as usize).collect())
+            })
+            .collect();
+        if let Some(kept) = kept {
             for kept in &kept {
                 let sound = kept.iter().filter(|sample| **sample < self.data.samples).count();
                 expect_length("kept samples", kept.len().max(1), sound)?;
             }
             self.keep(kept);
         }
-        self.active().recall(memory)
+        self.active().recall(memories)
     }
 
     fn findings(&mut self) -> Result<Findings, NnError> {

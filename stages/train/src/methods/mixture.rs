@@ -70,7 +70,7 @@ impl Mixture {
     pub(crate) fn new(data: &Data, settings: MixtureSettings) -> Result<Self, NnError> {
         let fitted = vec![(1.0, settings.epsilon); data.members];
         Ok(Self {
-            density: Contamination::new(data.action_width(), &fitted, data.device())?,
+            density: Contamination::new(&data.components(), &fitted, data.device())?,
             fitted,
             settings,
         })
@@ -79,20 +79,20 @@ impl Mixture {
     /// Fits each policy's parameters to what it is off now.
     fn refit(&mut self, course: &Course<'_>) -> Result<(), NnError> {
         let residuals = residuals_of_some(course)?;
-        let width = course.data.action_width();
-        self.fitted = (0..course.data.members)
-            .map(|member| fit(&residuals.errors(member), width, self.settings))
+        let widths = course.data.components().into_iter().enumerate();
+        self.fitted = widths
+            .map(|(member, width)| fit(&residuals.errors(member), width, self.settings))
             .collect();
         self.density.set(&self.fitted)
     }
 }
 
 impl Rule for Mixture {
-    fn begin_epoch(&mut self, _: u64, course: &mut Course<'_>) -> Result<(), NnError> {
+    fn begin_epoch(&mut self, _: u64, course: &Course<'_>) -> Result<(), NnError> {
         self.refit(course)
     }
 
-    fn judge(&mut self, batch: &mut Batch<'_>) -> Result<Verdict, NnError> {
+    fn judge(&mut self, batch: &mut Batch) -> Result<Verdict, NnError> {
         let judged = self.density.judge(&batch.errors)?;
         // 2σ²/A times the likelihood's gradient, so that the size of steps and of clipped gradients does not depend on σ.
         batch.follow(&judged.weight)?;
@@ -104,20 +104,19 @@ impl Rule for Mixture {
 
     fn notes(&self) -> Result<Notes, NnError> {
         Ok(Notes {
-            sigma: self.fitted.iter().map(|(sigma, _)| *sigma).collect(),
+            sigma: self.fitted.iter().map(|(sigma, _)| Some(*sigma)).collect(),
             effective: Vec::new(),
         })
     }
 
-    fn trust(&mut self, course: &mut Course<'_>) -> Result<Option<Vec<f64>>, NnError> {
+    fn trust(&mut self, course: &Course<'_>) -> Result<Option<Vec<f64>>, NnError> {
         self.refit(course)?;
         let residuals = course.residuals()?;
-        let trust = self
-            .fitted
-            .iter()
+        let fitted = self.fitted.iter().zip(course.data.components());
+        let trust = fitted
             .enumerate()
-            .flat_map(|(member, (sigma, epsilon))| {
-                let density = Responsibility::new(course.data.action_width(), *sigma, *epsilon);
+            .flat_map(|(member, ((sigma, epsilon), width))| {
+                let density = Responsibility::new(width, *sigma, *epsilon);
                 let errors = residuals.errors(member);
                 errors.into_iter().map(move |error| density.of(error))
             });

@@ -1,26 +1,13 @@
-use std::ops::Range;
-
 use provenir_nn::NnError;
 use provenir_random::Stream;
 use tch::{Kind, Tensor};
 
-use crate::cloning::{Cloning, Course, Rule, Setting, Verdict, initial};
-use crate::method::{Memory, Notes, expect_length};
+use crate::cloning::{Cloning, Course, Rule, Setting, Verdict};
+use crate::data::Data;
+use crate::method::{Memory, Notes, expect_length, part};
+use crate::rounds::Rounds;
 use crate::student::{Batch, mean};
 use crate::sweep::Residuals;
-
-/// The first epoch of a round; of as many as there are, the end.
-fn start(round: u64, rounds: u64, epochs: u64) -> u64 {
-    round * epochs / rounds
-}
-
-/// The round that an epoch belongs to.
-fn round_of(epoch: u64, rounds: u64, epochs: u64) -> u64 {
-    (0..rounds)
-        .rev()
-        .find(|round| start(*round, rounds, epochs) <= epoch)
-        .unwrap_or(0)
-}
 
 /// Committees of networks that learn from disjoint parts of their policy's data set, or one network that learns from all
 /// of it.
@@ -29,22 +16,26 @@ pub(crate) fn noisy_bc<'a>(
     committee: usize,
     rounds: u64,
     sigma_floor: f64,
-) -> Result<Cloning<'a, Reweighted>, NnError> {
-    let data = setting.data;
-    let rule = Reweighted {
-        rounds,
+) -> Result<Cloning<'a>, NnError> {
+    let rounds = Rounds {
+        count: rounds,
         epochs: setting.epochs,
-        sigma_floor,
-        committee,
-        on_device: Tensor::f_zeros(
-            [(data.members * data.samples) as i64],
-            (Kind::Float, data.device()),
-        )?,
-        round: None,
     };
-    let mut cloning = Cloning::new(setting, committee, rule)?;
+    let rule = |data: &Data| {
+        Ok(Reweighted {
+            rounds,
+            sigma_floor,
+            committee,
+            on_device: Tensor::f_zeros(
+                [(data.members * data.samples) as i64],
+                (Kind::Float, data.device()),
+            )?,
+            round: None,
+        })
+    };
+    let mut cloning = Cloning::new(setting, committee, rule)?.in_rounds(rounds);
     if committee > 1 {
-        cloning.restrict(disjoint(&setting.streams, committee, data.samples));
+        cloning.restrict(0, disjoint(&setting.streams, committee, setting.data.samples));
     }
     Ok(cloning)
 }
@@ -62,9 +53,8 @@ pub(crate) fn disjoint(streams: &[Stream], committee: usize, samples: usize) -> 
 
 /// Behaviour cloning from noisy demonstrations: rounds of weighted least squares, each from initial values anew, where
 /// samples count by their density under the policy of the round before.
-pub(crate) struct Reweighted {
-    rounds: u64,
-    epochs: u64,
+struct Reweighted {
+    rounds: Rounds,
     sigma_floor: f64,
     committee: usize,
     /// The weights of the round, `[K · N]`.
@@ -150,7 +140,7 @@ impl Reweighted {
                 let errors = residuals.errors(network);
                 let offset = network / self.committee * samples;
                 let (mut weight, mut square) = (0.0, 0.0);
-                for sample in course.order.pool(network) {
+                for sample in course.pool(network) {
                     let own = self
                         .round
                         .as_ref()
@@ -179,7 +169,7 @@ impl Reweighted {
             .map(|(member, deviations)| {
                 let networks = member * self.committee..(member + 1) * self.committee;
                 let errors: Vec<Vec<f64>> = networks.map(|network| residuals.errors(network)).collect();
-                density(&errors, deviations, course.data.action_width())
+                density(&errors, deviations, course.data.widths[member].outputs)
             })
             .collect();
         Ok((densities, deviations))
@@ -187,14 +177,8 @@ impl Reweighted {
 }
 
 impl Rule for Reweighted {
-    fn span(&self, epoch: u64, epochs: u64) -> Range<u64> {
-        let round = round_of(epoch, self.rounds, epochs);
-        start(round, self.rounds, epochs)..start(round + 1, self.rounds, epochs)
-    }
-
-    fn begin_epoch(&mut self, epoch: u64, course: &mut Course<'_>) -> Result<(), NnError> {
-        let round = round_of(epoch, self.rounds, self.epochs);
-        if round == 0 || start(round, self.rounds, self.epochs) != epoch {
+    fn begin_epoch(&mut self, epoch: u64, course: &Course<'_>) -> Result<(), NnError> {
+        if self.rounds.next(epoch).is_none() {
             return Ok(());
         }
         let (densities, deviations) = self.densities(course)?;
@@ -202,29 +186,22 @@ impl Rule for Reweighted {
             .iter()
             .flat_map(|density| weights(&density.logarithms))
             .collect();
-        self.begin_round(Round { weights, deviations })?;
-        course
-            .student
-            .learner
-            .begin_anew(&initial(course.networks, "policy", round))
+        self.begin_round(Round { weights, deviations })
     }
 
     fn variant(&self) -> u8 {
         u8::from(self.round.is_some())
     }
 
-    fn judge(&mut self, batch: &mut Batch<'_>) -> Result<Verdict, NnError> {
+    fn judge(&mut self, batch: &mut Batch) -> Result<Verdict, NnError> {
         if self.round.is_none() {
-            batch.follow_all(1.0)?;
+            batch.follow_all()?;
             return Ok(Verdict {
                 loss: mean(&batch.errors)?,
                 selected: None,
             });
         }
-        let weights = self
-            .on_device
-            .f_index_select(0, batch.index)?
-            .f_view(batch.errors.size().as_slice())?;
+        let weights = batch.look_up(&self.on_device)?;
         let loss = batch.errors.f_mul(&weights)?.f_mean_dim(1, false, Kind::Float)?;
         batch.follow(&weights)?;
         Ok(Verdict { loss, selected: None })
@@ -240,13 +217,17 @@ impl Rule for Reweighted {
             sigma: round
                 .deviations
                 .chunks(self.committee)
-                .map(|deviations| deviations.iter().sum::<f64>() / deviations.len() as f64)
+                .map(|deviations| Some(deviations.iter().sum::<f64>() / deviations.len() as f64))
                 .collect(),
-            effective: round.weights.chunks(samples).map(effective).collect(),
+            effective: round
+                .weights
+                .chunks(samples)
+                .map(|weights| Some(effective(weights)))
+                .collect(),
         })
     }
 
-    fn trust(&mut self, course: &mut Course<'_>) -> Result<Option<Vec<f64>>, NnError> {
+    fn trust(&mut self, course: &Course<'_>) -> Result<Option<Vec<f64>>, NnError> {
         let (densities, _) = self.densities(course)?;
         let trust = densities.iter().flat_map(|density| {
             // Rounding may put a density just above the greatest possible.
@@ -256,20 +237,25 @@ impl Rule for Reweighted {
         Ok(Some(trust.collect()))
     }
 
-    fn remember(&self, memory: &mut Memory) -> Result<(), NnError> {
-        if let Some(round) = &self.round {
-            memory.values = vec![round.weights.clone(), round.deviations.clone()];
+    fn remember(&self, memories: &mut [Memory]) -> Result<(), NnError> {
+        let members = memories.len();
+        if let Some(Round { weights, deviations }) = &self.round {
+            for (member, memory) in memories.iter_mut().enumerate() {
+                memory.values = [weights, deviations]
+                    .map(|values| part(values, member, members))
+                    .to_vec();
+            }
         }
         Ok(())
     }
 
-    fn recall(&mut self, memory: &Memory) -> Result<(), NnError> {
-        if let [weights, deviations] = memory.values.as_slice() {
-            expect_length("weights", memory.drawn.len(), weights.len())?;
-            self.begin_round(Round {
-                weights: weights.clone(),
-                deviations: deviations.clone(),
-            })?;
+    fn recall(&mut self, memories: &[Memory]) -> Result<(), NnError> {
+        // Equally many epochs: all are in one round.
+        if memories.iter().all(|memory| memory.values.len() == 2) {
+            let [weights, deviations] =
+                [0, 1].map(|place| Memory::chained(memories, |memory| &memory.values[place]));
+            expect_length("weights", self.on_device.numel(), weights.len())?;
+            self.begin_round(Round { weights, deviations })?;
         }
         Ok(())
     }
@@ -280,14 +266,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn rounds_divide_the_epochs() {
-        let rounds: Vec<u64> = (0..7).map(|epoch| round_of(epoch, 3, 7)).collect();
-        assert_eq!(rounds, [0, 0, 1, 1, 2, 2, 2]);
-        assert_eq!([0, 1, 2, 3].map(|round| start(round, 3, 7)), [0, 2, 4, 7]);
-        assert!((0..5).all(|epoch| round_of(epoch, 1, 5) == 0));
-    }
 
     #[test]
     fn weights_of_one_network_are_its_densities() {

@@ -1,13 +1,13 @@
-use provenir_nn::{Backward, Ensemble, Forward, NnError, Repeated, Shape, select_rows, squared_error};
+use provenir_nn::{Backward, Ensemble, Forward, NnError, Repeated, select_rows, squared_error};
 use provenir_random::Stream;
 use tch::{Kind, Tensor};
 
-use super::bc::LeastSquares;
+use super::bc::{LeastSquares, Loss};
 use crate::cloning::{Setting, initial};
-use crate::data::Data;
-use crate::learner::{Descent, Learner};
-use crate::method::{Findings, Memory, Method, Stretch, Trace, expect_length, frequencies, recall_learners};
-use crate::order::{Selected, stretch};
+use crate::data::{Data, column};
+use crate::learner::Learner;
+use crate::method::{Findings, Memory, Method, Stretch, Trace, frequencies, recall_learners};
+use crate::order::{Selected, drawn, stretch};
 use crate::partition::{Blocks, Chunks, Partition, Selection, median_of_blocks};
 use crate::sweep::Sweep;
 
@@ -23,6 +23,7 @@ pub(crate) struct Rbc<'a> {
     policy: Player,
     challenger: Option<Player>,
     settings: RbcSettings,
+    loss: LeastSquares,
     blocks: Blocks,
     chunks: Chunks,
     /// The chunks of steps that may be announced next, drawn ahead.
@@ -48,23 +49,33 @@ struct Player {
     difference: Tensor,
     selected: Forward,
     backward: Backward,
+    /// What a residual is multiplied by to be the derivative of its sample's loss, `[K, 1]`.
+    slopes: Tensor,
 }
 
 impl Player {
-    fn new(
-        shape: &Shape,
-        data: &Data,
-        streams: &[Stream],
-        partition: Partition,
-        descent: Descent,
-    ) -> Result<Self, NnError> {
-        let learner = Learner::new(shape, streams, descent, data.device())?;
+    fn new(setting: &Setting<'_>, settings: &RbcSettings, streams: &[Stream]) -> Result<Self, NnError> {
+        let (data, partition) = (setting.data, settings.partition);
+        let learner = Learner::new(
+            &setting.shape,
+            &data.widths,
+            streams,
+            setting.descent,
+            data.device(),
+        )?;
         let chunk = Forward::new(&learner.ensemble, partition.samples)?;
         Ok(Self {
             difference: chunk.output().f_zeros_like()?,
             chunk,
             selected: Forward::new(&learner.ensemble, partition.slots())?,
             backward: Backward::new(&learner.ensemble, partition.slots())?,
+            slopes: column(
+                data.components().into_iter().map(|width| {
+                    let (factor, _) = settings.loss.line(width);
+                    2.0 / width as f64 * factor
+                }),
+                data.device(),
+            )?,
             learner,
         })
     }
@@ -73,12 +84,17 @@ impl Player {
     fn errors(&mut self, data: &Data, index: &Tensor, targets: &Tensor) -> Result<Tensor, NnError> {
         self.chunk.load(&data.observations, index)?;
         self.chunk.run(&self.learner.ensemble)?;
-        squared_error(self.chunk.output(), targets, &self.difference)
+        squared_error(
+            self.chunk.output(),
+            targets,
+            self.learner.ensemble.components(),
+            &self.difference,
+        )
     }
 
-    /// The part of a step that a GPU can repeat, along `factor` times the squared error of the selected samples, whose forward
-    /// pass is taken over from the chunk; gives the gradients' norms, always the same tensor.
-    fn step(&mut self, selection: &Selection, factor: f64) -> Result<&Tensor, NnError> {
+    /// The part of a step that a GPU can repeat, along the loss of the selected samples, whose forward pass is taken over from
+    /// the chunk; gives the gradients' norms, always the same tensor.
+    fn step(&mut self, selection: &Selection) -> Result<&Tensor, NnError> {
         self.selected.gather(&self.chunk, &selection.places)?;
         let mut delta = self.backward.output().shallow_clone();
         let (members, rows, width) = self.difference.size3()?;
@@ -87,10 +103,7 @@ impl Player {
             &selection.places,
             &delta,
         )?;
-        let slopes = selection
-            .weights
-            .f_mul_scalar(2.0 / width as f64 * factor)?
-            .f_unsqueeze(2)?;
+        let slopes = selection.weights.f_mul(&self.slopes)?.f_unsqueeze(2)?;
         let _ = delta.f_mul_(&slopes)?;
         self.learner.descend(&self.selected, &mut self.backward)
     }
@@ -105,19 +118,21 @@ fn judge(
     index: &Tensor,
     targets: &Tensor,
     blocks: &Blocks,
-    loss: LeastSquares,
+    loss: &LeastSquares,
 ) -> Result<(Tensor, Selection), NnError> {
     data.actions_into(index, targets)?;
     let errors = policy.errors(data, index, targets)?;
     let mut selection;
+    let median;
     if let Some(challenger) = challenger {
         let rival = challenger.errors(data, index, targets)?;
         selection = blocks.select(&errors.f_sub(&rival)?)?;
-        selection.median = LeastSquares { offset: 0.0, ..loss }.of(selection.median)?;
+        median = loss.of_difference(selection.median.f_unsqueeze(1)?)?;
     } else {
         selection = blocks.select(&errors)?;
-        selection.median = loss.of(selection.median)?;
+        median = loss.of(selection.median.f_unsqueeze(1)?)?;
     }
+    selection.median = median.f_squeeze_dim(1)?;
     Ok((loss.of(errors)?, selection))
 }
 
@@ -130,8 +145,7 @@ pub(crate) struct RbcSettings {
     pub(crate) partition: Partition,
     /// Samples of a block of the partition that τ̂ is measured on.
     pub(crate) block: usize,
-    /// The loss, a function of the squared error.
-    pub(crate) loss: LeastSquares,
+    pub(crate) loss: Loss,
     /// Steps of the challenger before τ̂ is measured; 0 measures none.
     pub(crate) tau_steps: u64,
     /// Deviation of the Gaussians whose likelihoods τ̂ compares.
@@ -141,20 +155,16 @@ pub(crate) struct RbcSettings {
 impl<'a> Rbc<'a> {
     /// Policies at their initial values.
     pub(crate) fn new(setting: &Setting<'a>, settings: RbcSettings) -> Result<Self, NnError> {
-        let Setting {
-            shape,
-            streams,
-            descent,
-            ..
-        } = setting;
+        let streams = &setting.streams;
         let (data, partition) = (setting.data, settings.partition);
         let repeated = Repeated::new(data.device())?;
-        let player = |name: &str| Player::new(shape, data, &initial(streams, name, 0), partition, *descent);
+        let player = |name: &str| Player::new(setting, &settings, &initial(streams, name, 0));
         let policy = player("policy")?;
         let counted = data.members * data.samples;
         let chunk = (data.members * partition.samples) as i64;
         Ok(Self {
             challenger: settings.challenger.then(|| player("challenger")).transpose()?,
+            loss: LeastSquares::new(settings.loss, data)?,
             blocks: Blocks::new(partition, data.members, data.device())?,
             chunks: Chunks::new(data.samples),
             ahead: None,
@@ -212,10 +222,10 @@ impl<'a> Rbc<'a> {
         let challenger = sweep.residuals(&challenger.learner.ensemble)?;
         let samples = self.data.samples;
         let partition = Partition::new(samples, self.settings.block, 0.0);
-        let likelihood = LeastSquares::likelihood(self.data.action_width(), self.settings.sigma);
-        let streams = self.streams.iter().enumerate();
+        let streams = self.streams.iter().zip(self.data.components()).enumerate();
         Ok(streams
-            .map(|(member, stream)| {
+            .map(|(member, (stream, width))| {
+                let (factor, _) = Loss::Likelihood(self.settings.sigma).line(width);
                 let (policy, challenger) = (policy.errors(member), challenger.errors(member));
                 let differences: Vec<f64> = stream
                     .child("partition", 0)
@@ -223,7 +233,7 @@ impl<'a> Rbc<'a> {
                     .into_iter()
                     .map(|sample| policy[sample] - challenger[sample])
                     .collect();
-                likelihood.factor * median_of_blocks(&differences, partition)
+                factor * median_of_blocks(&differences, partition)
             })
             .collect())
     }
@@ -272,18 +282,10 @@ impl Method for Rbc<'_> {
             repeated,
             ..
         } = self;
-        let (data, settings, blocks) = (self.data, self.settings, &self.blocks);
+        let (data, loss, blocks) = (self.data, &self.loss, &self.blocks);
         let (index, targets, selected, trace) = (&self.index, &self.targets, &mut self.selected, &self.trace);
         repeated.run((), || {
-            let (losses, selection) = judge(
-                policy,
-                challenger.as_mut(),
-                data,
-                index,
-                targets,
-                blocks,
-                settings.loss,
-            )?;
+            let (losses, selection) = judge(policy, challenger.as_mut(), data, index, targets, blocks, loss)?;
             let losses = losses
                 .f_reshape(-1)?
                 .f_index_select(0, &selection.places)?
@@ -293,12 +295,12 @@ impl Method for Rbc<'_> {
                 .f_sum_dim_intlist(1, false, Kind::Float)?;
             let samples = index.f_index_select(0, &selection.places)?;
             selected.add(&samples, &selection.selected)?;
-            let norm = policy.step(&selection, settings.loss.factor)?;
+            let norm = policy.step(&selection)?;
             trace.note(Trace::LOSS, &loss)?;
             trace.note(Trace::NORM, norm)?;
             trace.note(Trace::MEDIAN, &selection.median)?;
             if let Some(challenger) = challenger.as_mut() {
-                let _ = challenger.step(&selection, settings.loss.factor)?;
+                let _ = challenger.step(&selection)?;
             }
             Ok(())
         })?;
@@ -320,24 +322,24 @@ impl Method for Rbc<'_> {
         self.ahead = Some((stretch.clone(), self.draw_all(stretch)));
     }
 
-    fn memory(&self) -> Result<Memory, NnError> {
+    fn memory(&self) -> Result<Vec<Memory>, NnError> {
         let players = std::iter::once(&self.policy).chain(&self.challenger);
-        Ok(Memory {
-            learners: players
-                .map(|player| player.learner.save())
-                .collect::<Result<_, _>>()?,
-            drawn: self.drawn.clone(),
-            selected: self.selected.counts()?,
-            values: Vec::new(),
-        })
+        let learners: Vec<_> = players
+            .map(|player| player.learner.save())
+            .collect::<Result<_, _>>()?;
+        Ok(Memory::of_each(
+            self.data.members,
+            &learners,
+            &self.drawn,
+            &self.selected.counts()?,
+        ))
     }
 
-    fn recall(&mut self, memory: &Memory) -> Result<(), NnError> {
+    fn recall(&mut self, memories: &[Memory]) -> Result<(), NnError> {
         let players = std::iter::once(&mut self.policy).chain(&mut self.challenger);
-        recall_learners(players.map(|player| &mut player.learner), memory)?;
-        expect_length("draws", self.drawn.len(), memory.drawn.len())?;
-        self.drawn.clone_from(&memory.drawn);
-        self.selected.recall(memory)
+        recall_learners(players.map(|player| &mut player.learner), memories)?;
+        self.drawn = drawn(memories, self.drawn.len())?;
+        self.selected.recall(memories)
     }
 
     fn steps_afterwards(&self) -> u64 {
@@ -355,7 +357,6 @@ impl Method for Rbc<'_> {
             return Ok(());
         };
         challenger.learner.prepare(rates)?;
-        let loss = self.settings.loss;
         let (policy, blocks) = (&mut self.policy, &self.blocks);
         let (_, selection) = judge(
             policy,
@@ -364,9 +365,9 @@ impl Method for Rbc<'_> {
             &self.index,
             &self.targets,
             blocks,
-            loss,
+            &self.loss,
         )?;
-        let _ = challenger.step(&selection, loss.factor)?;
+        let _ = challenger.step(&selection)?;
         challenger.learner.settle()
     }
 

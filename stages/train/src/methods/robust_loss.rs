@@ -1,17 +1,17 @@
 use provenir_nn::{NnError, Robust};
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 
 use super::sample::residuals_of_some;
 use crate::cloning::{Course, Rule, Verdict};
-use crate::data::Data;
+use crate::data::{Data, column};
 use crate::method::Notes;
 use crate::student::{Batch, mean};
 
 /// A loss that grows more slowly than the squared error beyond a scale that comes from the data.
 pub(crate) struct RobustLoss {
     loss: Robust,
-    /// The loss's scale in proportion to that of the data.
-    tuning: f64,
+    /// The loss's scale in proportion to that of the data, for each policy.
+    reach: Vec<f64>,
     scale: Scale,
     /// Scale of each policy's residuals, and that of its loss, `[K, 1]`, from the start of the epoch.
     scales: Vec<f64>,
@@ -47,10 +47,10 @@ fn deviation(values: &[f32]) -> f64 {
 
 impl RobustLoss {
     /// For policies of these data.
-    pub(crate) fn new(data: &Data, loss: Robust, tuning: f64, scale: Scale) -> Result<Self, NnError> {
+    pub(crate) fn new(data: &Data, loss: Robust, reach: Vec<f64>, scale: Scale) -> Result<Self, NnError> {
         Ok(Self {
             loss,
-            tuning,
+            reach,
             scale,
             scales: Vec::new(),
             column: Tensor::f_zeros([data.members as i64, 1], (Kind::Float, data.device()))?,
@@ -68,18 +68,18 @@ impl RobustLoss {
                 (0..members).map(scale).collect()
             }
         };
-        let scales = self.scales.iter().map(|scale| (scale * self.tuning) as f32);
-        let column = Tensor::f_from_slice(&scales.collect::<Vec<_>>())?.f_view([members as i64, 1])?;
-        Ok(self.column.f_copy_(&column)?)
+        let scales = self.scales.iter().zip(&self.reach);
+        let scales = column(scales.map(|(scale, reach)| scale * reach), Device::Cpu)?;
+        Ok(self.column.f_copy_(&scales)?)
     }
 }
 
 impl Rule for RobustLoss {
-    fn begin_epoch(&mut self, _: u64, course: &mut Course<'_>) -> Result<(), NnError> {
+    fn begin_epoch(&mut self, _: u64, course: &Course<'_>) -> Result<(), NnError> {
         self.measure(course)
     }
 
-    fn judge(&mut self, batch: &mut Batch<'_>) -> Result<Verdict, NnError> {
+    fn judge(&mut self, batch: &mut Batch) -> Result<Verdict, NnError> {
         let judged = self.loss.judge(&batch.errors, &self.column)?;
         batch.follow(&judged.weight)?;
         Ok(Verdict {
@@ -90,22 +90,22 @@ impl Rule for RobustLoss {
 
     fn notes(&self) -> Result<Notes, NnError> {
         Ok(Notes {
-            sigma: self.scales.clone(),
+            sigma: self.scales.iter().copied().map(Some).collect(),
             effective: Vec::new(),
         })
     }
 
-    fn trust(&mut self, course: &mut Course<'_>) -> Result<Option<Vec<f64>>, NnError> {
+    fn trust(&mut self, course: &Course<'_>) -> Result<Option<Vec<f64>>, NnError> {
         self.measure(course)?;
         let residuals = course.residuals()?;
         let mut trust = Vec::with_capacity(course.data.members * course.data.samples);
-        for (member, scale) in self.scales.iter().enumerate() {
+        for (member, (scale, reach)) in self.scales.iter().zip(&self.reach).enumerate() {
             let errors: Vec<f32> = residuals
                 .errors(member)
                 .into_iter()
                 .map(|error| error as f32)
                 .collect();
-            let scale = Tensor::f_from_slice(&[(scale * self.tuning) as f32])?.f_view([1, 1])?;
+            let scale = column(std::iter::once(scale * reach), Device::Cpu)?;
             let errors = Tensor::f_from_slice(&errors)?.f_view([1, -1])?;
             let weights = self.loss.judge(&errors, &scale)?.weight;
             trust.extend(

@@ -12,6 +12,6 @@ pub(crate) fn residuals_of_some(course: &Course<'_>) -> Result<Residuals, NnErro
     let samples = course.data.samples;
     let choose = |stream: &Stream| stream.child("scale", 0).choose(samples, COUNT.min(samples));
     let chosen: Vec<Vec<usize>> = course.networks.iter().map(choose).collect();
-    let ensemble = course.student.ensemble();
+    let ensemble = course.ensemble;
     Sweep::over(ensemble, course.data, &chosen)?.residuals(ensemble)
 }

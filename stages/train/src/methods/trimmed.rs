@@ -49,9 +49,11 @@ impl Trimmed {
 }
 
 impl Rule for Trimmed {
-    const SELECTS: bool = true;
+    fn selects(&self) -> bool {
+        true
+    }
 
-    fn begin_epoch(&mut self, epoch: u64, course: &mut Course<'_>) -> Result<(), NnError> {
+    fn begin_epoch(&mut self, epoch: u64, course: &Course<'_>) -> Result<(), NnError> {
         if epoch == 0 || matches!(self.among, Among::Batch) {
             return Ok(());
         }
@@ -81,7 +83,7 @@ impl Rule for Trimmed {
         u8::from(matches!(self.among, Among::Epoch { is_known: true, .. }))
     }
 
-    fn judge(&mut self, batch: &mut Batch<'_>) -> Result<Verdict, NnError> {
+    fn judge(&mut self, batch: &mut Batch) -> Result<Verdict, NnError> {
         let rows = batch.rows();
         // Weights have mean 1 over what is chosen from.
         let (flags, scale) = match &self.among {
@@ -92,10 +94,10 @@ impl Rule for Trimmed {
             Among::Epoch { is_known: false, .. } => (batch.errors.f_ones_like()?, 1.0),
             Among::Epoch { chosen, .. } => {
                 let samples = chosen.numel() / batch.errors.size()[0] as usize;
-                let flags = chosen
-                    .f_index_select(0, batch.index)?
-                    .f_view(batch.errors.size().as_slice())?;
-                (flags, samples as f64 / self.count(samples) as f64)
+                (
+                    batch.look_up(chosen)?,
+                    samples as f64 / self.count(samples) as f64,
+                )
             }
         };
         let weights = flags.f_mul_scalar(scale)?;

@@ -1,9 +1,12 @@
 //! Every method, alone and in company.
 
+use provenir_nn::device::set_threads;
+
 use super::steps::{SAMPLES, data, setting};
 use super::*;
 use crate::cloning::Setting;
-use crate::methods::method;
+use crate::method::learnt_by;
+use crate::methods::{Wanted, method};
 
 /// What every method that there is, with every form that it has, is told; small enough for these data.
 pub(super) fn every_method() -> Vec<(&'static str, TrainParameters)> {
@@ -88,6 +91,7 @@ pub(super) fn every_method() -> Vec<(&'static str, TrainParameters)> {
 
 /// Everything that a method leaves of each policy, with all bits: networks, trust, notes and τ̂.
 fn learn(parameters: &TrainParameters, seeds: &[u64]) -> Vec<Vec<u64>> {
+    set_threads(1);
     let data = data(seeds);
     let setting = Setting {
         epochs: u64::from(parameters.epochs),
@@ -96,7 +100,11 @@ fn learn(parameters: &TrainParameters, seeds: &[u64]) -> Vec<Vec<u64>> {
     };
     let listener = Listener::default();
     let context = Context::new(&listener, &listener.cancelled, "nowhere");
-    let mut method = method(parameters, &setting, &context).unwrap();
+    let wanted = Wanted {
+        parameters,
+        context: &context,
+    };
+    let mut method = method(&vec![wanted; seeds.len()], &setting).unwrap();
     let steps = SAMPLES.div_ceil(setting.batch);
     // Each policy has a learning rate of its own.
     let rates: Vec<f64> = seeds.iter().map(|seed| 3e-3 * (1 + seed) as f64).collect();
@@ -116,8 +124,14 @@ fn learn(parameters: &TrainParameters, seeds: &[u64]) -> Vec<Vec<u64>> {
             }
         }
         let notes = method.notes().unwrap();
-        leave(&notes.sigma);
-        leave(&notes.effective);
+        for noted in [notes.sigma, notes.effective] {
+            leave(
+                &noted
+                    .into_iter()
+                    .map(|value| value.unwrap_or(-1.0))
+                    .collect::<Vec<_>>(),
+            );
+        }
     }
     let committee = method.committee();
     for (member, left) in left.iter_mut().enumerate() {
@@ -136,6 +150,7 @@ fn learn(parameters: &TrainParameters, seeds: &[u64]) -> Vec<Vec<u64>> {
     for step in 0..method.steps_afterwards() {
         method.step_afterwards(step, &rates).unwrap();
     }
+    assert_unused_stays_zero(method.as_ref());
     let findings = method.findings().unwrap();
     for values in [&findings.trust, &findings.tau] {
         for (left, values) in left
@@ -146,6 +161,30 @@ fn learn(parameters: &TrainParameters, seeds: &[u64]) -> Vec<Vec<u64>> {
         }
     }
     left
+}
+
+/// Nothing but what a network's own widths use differs from 0: in networks, and in the means of their gradients.
+fn assert_unused_stays_zero(method: &dyn Method) {
+    let networks = method.policies().members();
+    let length = method.policies().save().unwrap().len();
+    let count = |values: &mut dyn Iterator<Item = f32>| values.filter(|value| *value != 0.0).count();
+    let memories = method.memory().unwrap();
+    for index in 0..memories[0].learners.len() {
+        let learnt = learnt_by(index, &memories).unwrap();
+        // Learnt deviations have a layout of their own.
+        if learnt.networks.len() != length {
+            continue;
+        }
+        for values in [&learnt.networks, &learnt.mean, &learnt.square] {
+            for (network, row) in values.chunks(length / networks).enumerate() {
+                let layers = method.policies().saved_member(values, network).unwrap();
+                let used = layers
+                    .iter()
+                    .flat_map(|layer| layer.weights().iter().chain(layer.bias()));
+                assert_eq!(count(&mut row.iter().copied()), count(&mut used.copied()));
+            }
+        }
+    }
 }
 
 #[test]

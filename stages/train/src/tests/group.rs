@@ -5,7 +5,7 @@ use camino::Utf8Path;
 use super::company::every_method;
 use super::*;
 
-/// A cell and where it keeps its checkpoints.
+/// A cell and where it keeps its checkpoints. Its robot follows from its seed, so that a group is of several.
 pub(super) struct Member {
     parameters: TrainParameters,
     inputs: Inputs,
@@ -15,8 +15,10 @@ pub(super) struct Member {
 
 impl Member {
     pub(super) fn new(parameters: &TrainParameters, seed: u64, rows: usize) -> Self {
-        let demos = with_outliers(demonstrations(rows, seed), rows / 10);
-        let validation = demonstrations(40, 100 + seed).into_table().unwrap();
+        let demos = with_outliers(demonstrations_of_robot(seed, rows, seed), rows / 10);
+        let validation = demonstrations_of_robot(seed, 40, 100 + seed)
+            .into_table()
+            .unwrap();
         Self {
             parameters: TrainParameters {
                 seed,
@@ -76,7 +78,116 @@ fn a_cell_gives_the_same_alone_among_others_and_in_another_order() {
                     "{name}: {seed} among {order:?}"
                 );
             }
+            // All robots in one training.
+            let told = format!("one of {} policies that are trained together", order.len());
+            for member in &members {
+                let said = member.listener.said.lock().unwrap();
+                assert!(said.iter().any(|(_, said)| *said == told), "{name}: {said:?}");
+            }
         }
+    }
+}
+
+/// Members of one training, each by a rule of its own; what they have in common is that of the first.
+fn of_every_rule() -> Vec<Member> {
+    let mut rules = every_method();
+    rules.retain(|(_, parameters)| parameters.method.is_rule());
+    assert!(rules.len() > 7);
+    let common = rules[0].1.clone();
+    (0..)
+        .zip(&rules)
+        .map(|(seed, (_, parameters))| {
+            let parameters = TrainParameters {
+                schedule: common.schedule,
+                weight_decay: common.weight_decay,
+                ..parameters.clone()
+            };
+            Member::new(&parameters, seed, 120)
+        })
+        .collect()
+}
+
+#[test]
+fn a_cell_gives_the_same_alone_and_among_those_of_other_methods() {
+    let count = of_every_rule().len();
+    let alone: Vec<_> = of_every_rule()
+        .iter()
+        .map(|member| contents(together(&[member])[0].as_ref().unwrap()))
+        .collect();
+    let all: Vec<usize> = (0..count).collect();
+    // Different methods with different robots stand in every place.
+    let turned = |by: usize, step: usize| -> Vec<usize> {
+        (0..count).map(|place| (by + place * step) % count).collect()
+    };
+    for order in [
+        all.clone(),
+        all.iter().rev().copied().collect(),
+        turned(4, 5),
+        turned(7, 1)[..7].to_vec(),
+        vec![2, 0],
+        vec![3, 2],
+    ] {
+        let members = of_every_rule();
+        let chosen: Vec<&Member> = order.iter().map(|place| &members[*place]).collect();
+        let results = together(&chosen);
+        let told = format!("one of {} policies that are trained together", order.len());
+        for (place, result) in order.iter().zip(&results) {
+            let member = &members[*place];
+            let name = member.parameters.method.name();
+            assert_eq!(
+                contents(result.as_ref().unwrap()),
+                alone[*place],
+                "{name}: {place} among {order:?}"
+            );
+            let said = member.listener.said.lock().unwrap();
+            assert!(said.iter().any(|(_, said)| *said == told), "{name}: {said:?}");
+        }
+    }
+}
+
+#[test]
+fn cells_of_different_methods_go_on_in_other_company() {
+    let alone: Vec<_> = of_every_rule()
+        .iter()
+        .map(|member| contents(together(&[member])[0].as_ref().unwrap()))
+        .collect();
+    let members = of_every_rule();
+    let (left, right): (Vec<&Member>, Vec<&Member>) = (
+        members.iter().step_by(2).collect(),
+        members.iter().skip(1).step_by(2).collect(),
+    );
+    stop(&left, 22);
+    stop(&right, 22);
+    // Those that stopped after equally many epochs go on together.
+    let results = together(&members.iter().rev().collect::<Vec<_>>());
+    for (place, result) in results.iter().rev().enumerate() {
+        assert_eq!(contents(result.as_ref().unwrap()), alone[place], "{place}");
+    }
+}
+
+/// Trains until so many steps were reported, or until the end, where that came first.
+fn stop(stopped: &[&Member], steps: u64) {
+    *stopped[0].listener.stop_after.lock().unwrap() = Some(steps);
+    for result in together(stopped) {
+        // Reports are rationed by time: it may have come to its end before it heard of it.
+        if let Err(failure) = result {
+            assert_eq!(failure.to_string(), "cancelled");
+        }
+    }
+    *stopped[0].listener.stop_after.lock().unwrap() = None;
+    stopped[0].listener.cancelled.store(false, Ordering::Relaxed);
+}
+
+#[test]
+fn policies_that_are_trained_together_have_the_widths_of_their_robots() {
+    let parameters = parameters!({ "method": "bc", "hidden": [12], "epochs": 2, "batch": 32 });
+    let members: Vec<Member> = (0..3).map(|seed| Member::new(&parameters, seed, 120)).collect();
+    let results = together(&members.iter().collect::<Vec<_>>());
+    for (result, expected) in results.iter().zip([(16, 3), (3, 2), (29, 8)]) {
+        let policies = policies(result.as_ref().unwrap());
+        let layers = policies.last().layers();
+        let (first, last) = (&layers[0], &layers[layers.len() - 1]);
+        assert_eq!((first.inputs(), last.outputs()), expected);
     }
 }
 
@@ -105,17 +216,6 @@ fn a_cell_goes_on_among_others_where_it_stopped_alone_and_alone_where_it_stopped
             .map(|seed| contents(together(&[&member(seed)])[0].as_ref().unwrap()))
             .collect();
         let members: Vec<Member> = (0..3).map(member).collect();
-        let stop = |stopped: &[&Member], steps: u64| {
-            *stopped[0].listener.stop_after.lock().unwrap() = Some(steps);
-            for result in together(stopped) {
-                // Reports are rationed by time: it may have come to its end before it heard of it.
-                if let Err(failure) = result {
-                    assert_eq!(failure.to_string(), "cancelled", "{name}");
-                }
-            }
-            *stopped[0].listener.stop_after.lock().unwrap() = None;
-            stopped[0].listener.cancelled.store(false, Ordering::Relaxed);
-        };
         stop(&[&members[0], &members[1]], 12);
         stop(&[&members[2]], 22);
         let results = together(&[&members[2], &members[0], &members[1]]);

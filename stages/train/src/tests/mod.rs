@@ -79,12 +79,41 @@ fn demonstrations(rows: usize, seed: u64) -> Demonstrations {
     let mut stream = Stream::new(seed, "demonstrations");
     let observations: Vec<f32> = (0..rows * 3).map(|_| stream.normal() as f32).collect();
     let actions = observations.chunks(3).flat_map(expert).collect();
+    demonstrated(
+        Matrix::new(3, observations).unwrap(),
+        Matrix::new(2, actions).unwrap(),
+    )
+}
+
+/// What experts of different robots do: of a small one, and of such as have as many observed values and actions as Hopper and
+/// Ant.
+fn demonstrations_of_robot(robot: u64, rows: usize, seed: u64) -> Demonstrations {
+    let (observed, acted) = match robot % 3 {
+        0 => (16, 3),
+        1 => return demonstrations(rows, seed),
+        _ => (29, 8),
+    };
+    let mut stream = Stream::new(seed, "demonstrations");
+    let observations: Vec<f32> = (0..rows * observed).map(|_| stream.normal() as f32).collect();
+    let act = |observation: &[f32]| -> Vec<f32> {
+        let pairs = observation.windows(2).take(acted);
+        pairs.map(|pair| 0.9 * (pair[0] - 0.5 * pair[1]).tanh()).collect()
+    };
+    let actions = observations.chunks(observed).flat_map(act).collect();
+    demonstrated(
+        Matrix::new(observed, observations).unwrap(),
+        Matrix::new(acted, actions).unwrap(),
+    )
+}
+
+fn demonstrated(observation: Matrix, action: Matrix) -> Demonstrations {
+    let rows = observation.rows();
     Demonstrations {
         sample: (0..rows as u64).map(|row| row * 7).collect(),
         episode: vec![0; rows],
         step: (0..rows as u32).collect(),
-        observation: Matrix::new(3, observations).unwrap(),
-        action: Matrix::new(2, actions).unwrap(),
+        observation,
+        action,
         reward: vec![0.0; rows],
         terminated: vec![false; rows],
         truncated: vec![false; rows],

@@ -113,7 +113,7 @@ fn the_last_good_checkpoint_stays_where_numbers_are_no_longer_finite() {
     let state = crate::checkpoint::decode(&bytes).unwrap();
     assert_eq!(state.epochs, epoch - 1);
     assert!(
-        state.memory.learners[0]
+        state.memories[0].learners[0]
             .networks
             .iter()
             .all(|value| value.is_finite())

@@ -1,34 +1,36 @@
 //! Single steps against the definition of their method, differentiated by LibTorch's recorder.
 
-use provenir_nn::Shape;
+use provenir_nn::{Shape, Widths};
 use provenir_policy::{Activation, Layer};
 use tch::{Device, Tensor};
 
 use super::*;
 use crate::cloning::{Cloning, Setting};
-use crate::data::Data;
-use crate::learner::Descent;
-use crate::method::Method;
-use crate::methods::bc::LeastSquares;
-use crate::methods::method;
+use crate::data::{Data, padded};
+use crate::learner::{Descent, LearnerState};
+use crate::method::{Memory, Method, learnt_by};
+use crate::methods::bc::{LeastSquares, Loss};
 use crate::methods::rbc::{Rbc, RbcSettings};
+use crate::methods::{Wanted, method};
 use crate::partition::Partition;
 
 pub(super) const SAMPLES: usize = 60;
 
-fn shape() -> Shape {
+fn shape(data: &Data) -> Shape {
+    let Widths { inputs, outputs } = padded(data.widths[0]);
     Shape {
-        inputs: 3,
+        inputs,
         hidden: vec![11, 7],
-        outputs: 2,
+        outputs,
         activation: Activation::Relu,
     }
 }
 
+/// A data set for each seed, of different robots.
 pub(super) fn data(seeds: &[u64]) -> Data {
     let sets: Vec<Demonstrations> = seeds
         .iter()
-        .map(|seed| with_outliers(demonstrations(SAMPLES, *seed), 9))
+        .map(|seed| with_outliers(demonstrations_of_robot(*seed, SAMPLES, *seed), 9))
         .collect();
     let observations: Vec<&Matrix> = sets.iter().map(|demos| &demos.observation).collect();
     let actions: Vec<&Matrix> = sets.iter().map(|demos| &demos.action).collect();
@@ -37,7 +39,7 @@ pub(super) fn data(seeds: &[u64]) -> Data {
 
 pub(super) fn setting<'a>(data: &'a Data, seeds: &[u64], clip: Option<f64>) -> Setting<'a> {
     Setting {
-        shape: shape(),
+        shape: shape(data),
         data,
         streams: seeds.iter().map(|seed| Stream::new(*seed, "train")).collect(),
         batch: 25,
@@ -77,14 +79,16 @@ impl Recorder {
             .map(|sample| (member * SAMPLES + sample) as i64)
             .collect();
         let rows = Tensor::from_slice(&rows);
-        let mut values = data.observations.index_select(0, &rows);
+        let Widths { inputs, outputs } = data.widths[member];
+        let used = |tensor: &Tensor, width: usize| tensor.index_select(0, &rows).narrow(1, 0, width as i64);
+        let mut values = used(&data.observations, inputs);
         for (depth, (weight, bias)) in self.0.iter().enumerate() {
             values = values.matmul(&weight.tr()) + bias;
             if depth + 1 < self.0.len() {
                 values = values.relu();
             }
         }
-        (values - data.actions.index_select(0, &rows))
+        (values - used(&data.actions, outputs))
             .square()
             .mean_dim(1, false, None)
     }
@@ -102,10 +106,22 @@ impl Recorder {
     }
 }
 
+/// The same for two policies.
+fn wanted<'a>(parameters: &'a TrainParameters, context: &'a Context<'a>) -> [Wanted<'a>; 2] {
+    [Wanted { parameters, context }; 2]
+}
+
+/// What everything that learns has learnt for all policies.
+fn learnt(method: &dyn Method) -> Vec<LearnerState> {
+    let memories = method.memory().unwrap();
+    (0..memories[0].learners.len())
+        .map(|index| learnt_by(index, &memories).unwrap())
+        .collect()
+}
+
 /// The gradient of the first step, out of Adam's mean of gradients: a tenth of it.
 fn first_gradient(method: &mut dyn Method, learner: usize, member: usize) -> Vec<f64> {
-    let memory = method.memory().unwrap();
-    let state = &memory.learners[learner];
+    let state = &learnt(method)[learner];
     assert_eq!(state.steps, 1);
     let layers = method.policies().saved_member(&state.mean, member).unwrap();
     let values = layers
@@ -134,7 +150,8 @@ fn a_step_of_cloning_follows_the_mean_squared_error_of_its_batch() {
     let streams = &setting.streams;
     // Two batches of 25, and one of 10: the gradient of the first step is that of the first batch.
     for within in [0, 2] {
-        let mut bc = Cloning::new(&setting, 1, LeastSquares::PLAIN).unwrap();
+        let rule = |data: &Data| LeastSquares::new(Loss::SquaredError, data);
+        let mut bc = Cloning::new(&setting, 1, rule).unwrap();
         let before: Vec<Vec<Layer>> = (0..2)
             .map(|member| bc.policies().member(member).unwrap())
             .collect();
@@ -171,15 +188,12 @@ fn a_step_of_median_of_means_follows_the_mean_of_the_middle_blocks() {
             challenger,
             partition: Partition::new(chunk, block, window),
             block,
-            loss: LeastSquares::PLAIN,
+            loss: Loss::SquaredError,
             tau_steps: 0,
             sigma: 0.1,
         };
         let mut rbc = Rbc::new(&setting, settings).unwrap();
-        let before: Vec<Vec<Vec<Layer>>> = rbc
-            .memory()
-            .unwrap()
-            .learners
+        let before: Vec<Vec<Vec<Layer>>> = learnt(&rbc)
             .iter()
             .map(|state| {
                 (0..2)
@@ -232,7 +246,7 @@ fn a_step_of_median_of_means_follows_the_mean_of_the_middle_blocks() {
                 }
                 assert_close(&first_gradient(&mut rbc, index, member), &player.gradient(&loss));
             }
-            let counts = rbc.memory().unwrap();
+            let counts = &rbc.memory().unwrap()[member];
             let mut expected = vec![(0, 0); SAMPLES];
             for sample in &samples {
                 expected[*sample].0 = 1;
@@ -241,21 +255,20 @@ fn a_step_of_median_of_means_follows_the_mean_of_the_middle_blocks() {
                 expected[samples[*place]].1 = 1;
             }
             for (sample, expected) in expected.into_iter().enumerate() {
-                let index = member * SAMPLES + sample;
-                assert_eq!((counts.drawn[index], counts.selected[index]), expected);
+                assert_eq!((counts.drawn[sample], counts.selected[sample]), expected);
             }
         }
     }
 }
 
 /// The gradient of the first step of a method, where it is that of a function of each sample's squared error, averaged over
-/// the first minibatch.
-fn assert_follows(parameters: &TrainParameters, loss: &dyn Fn(Tensor, &dyn Method, usize) -> Tensor) {
+/// the first minibatch; the function is told over how many components an error is averaged, too.
+fn assert_follows(parameters: &TrainParameters, loss: &dyn Fn(Tensor, f64, &dyn Method, usize) -> Tensor) {
     let data = data(&[1, 2]);
     let setting = setting(&data, &[3, 4], None);
     let listener = Listener::default();
     let context = Context::new(&listener, &listener.cancelled, "nowhere");
-    let mut method = method(parameters, &setting, &context).unwrap();
+    let mut method = method(&wanted(parameters, &context), &setting).unwrap();
     let before: Vec<Vec<Layer>> = (0..2)
         .map(|member| method.policies().member(member).unwrap())
         .collect();
@@ -265,7 +278,8 @@ fn assert_follows(parameters: &TrainParameters, loss: &dyn Fn(Tensor, &dyn Metho
         let order = setting.streams[member].child("order", 0).permutation(SAMPLES);
         let recorder = Recorder::new(before);
         let errors = recorder.losses(&data, member, &order[..25]);
-        let loss = loss(errors, method.as_ref(), member).mean(None);
+        let width = data.widths[member].outputs as f64;
+        let loss = loss(errors, width, method.as_ref(), member).mean(None);
         let found = losses.double_value(&[member as i64]);
         let expected = loss.double_value(&[]);
         assert!(
@@ -282,35 +296,38 @@ fn assert_follows(parameters: &TrainParameters, loss: &dyn Fn(Tensor, &dyn Metho
 #[test]
 fn a_step_by_likelihood_follows_that_of_the_gaussian() {
     let parameters = parameters!({ "method": "bc", "epochs": 4, "loss": "nll", "nll": { "sigma": 0.3 } });
-    // Two components: Σᵢ rᵢ² = 2e.
-    let constant = 2.0 * (0.3_f64.ln() + 0.5 * (2.0 * std::f64::consts::PI).ln());
-    assert_follows(&parameters, &|errors, _, _| errors / (0.3 * 0.3) + constant);
+    // Of A components: Σᵢ rᵢ² = A e.
+    let likelihood = |errors: Tensor, width: f64, _: &dyn Method, _: usize| {
+        let constant = 0.3_f64.ln() + 0.5 * (2.0 * std::f64::consts::PI).ln();
+        (errors / (2.0 * 0.3 * 0.3) + constant) * width
+    };
+    assert_follows(&parameters, &likelihood);
     // Where the deviations are learnt, the first step is at those they start from.
     let parameters = parameters!({
         "method": "bc", "epochs": 4, "loss": "nll", "nll": { "sigma": 0.3, "learned": true },
     });
-    assert_follows(&parameters, &|errors, _, _| errors / (0.3 * 0.3) + constant);
+    assert_follows(&parameters, &likelihood);
 }
 
 #[test]
 fn a_step_by_a_robust_loss_follows_that_loss_at_the_scale_it_notes() {
     let with = |loss: &str| parameters!({ "method": "robust-loss", "epochs": 4, "robust_loss": { "loss": loss, "tuning": 0.7, "freedom": 3.0 } });
-    let scale = |method: &dyn Method, member: usize| 0.7 * method.notes().unwrap().sigma[member];
-    assert_follows(&with("huber"), &|errors, method, member| {
+    let scale = |method: &dyn Method, member: usize| 0.7 * method.notes().unwrap().sigma[member].unwrap();
+    assert_follows(&with("huber"), &|errors, _, method, member| {
         let c = scale(method, member);
         let length = errors.sqrt();
         errors.where_self(&length.le(c), &((&length * 2.0 - c) * c))
     });
-    assert_follows(&with("norm"), &|errors, method, member| {
+    assert_follows(&with("norm"), &|errors, _, method, member| {
         let c = scale(method, member);
         ((errors + c * c).sqrt() - c) * (2.0 * c)
     });
-    assert_follows(&with("student-t"), &|errors, method, member| {
+    assert_follows(&with("student-t"), &|errors, width, method, member| {
         let c = scale(method, member);
-        let scale = 1.5 * c * c;
+        let scale = 3.0 / width * c * c;
         (errors / scale).log1p() * scale
     });
-    assert_follows(&with("welsch"), &|errors, method, member| {
+    assert_follows(&with("welsch"), &|errors, _, method, member| {
         let c = scale(method, member);
         (-(errors / (-2.0 * c * c)).exp() + 1.0) * (2.0 * c * c)
     });
@@ -319,7 +336,7 @@ fn a_step_by_a_robust_loss_follows_that_loss_at_the_scale_it_notes() {
 #[test]
 fn a_step_on_what_is_left_follows_the_mean_of_the_smallest_errors() {
     let parameters = parameters!({ "method": "trimmed", "epochs": 4, "trimmed": { "keep": 0.5 } });
-    assert_follows(&parameters, &|errors, _, _| {
+    assert_follows(&parameters, &|errors, _, _, _| {
         // ⌊0.5 · 25⌋ of them.
         errors.sort(0, false).0.narrow(0, 0, 12)
     });
@@ -332,21 +349,28 @@ fn a_step_by_a_mixture_follows_its_likelihood_at_the_deviation_it_notes() {
     let listener = Listener::default();
     let context = Context::new(&listener, &listener.cancelled, "nowhere");
     let parameters = parameters!({ "method": "mixture", "epochs": 4, "mixture": { "assumed_epsilon": 0.3 } });
-    let mut method = method(&parameters, &setting, &context).unwrap();
-    let before = method.policies().member(1).unwrap();
+    let mut method = method(&wanted(&parameters, &context), &setting).unwrap();
+    let before: Vec<Vec<Layer>> = (0..2)
+        .map(|member| method.policies().member(member).unwrap())
+        .collect();
     method.begin_epoch(0).unwrap();
     let [losses, ..] = step(method.as_mut(), 0, 0, &[1e-3, 1e-3]);
-    let sigma = method.notes().unwrap().sigma[1];
-    let order = setting.streams[1].child("order", 0).permutation(SAMPLES);
-    let recorder = Recorder::new(&before);
-    let errors = recorder.losses(&data, 1, &order[..25]);
-    let normaliser = 0.7 / (2.0 * std::f64::consts::PI * sigma * sigma);
-    let density = (errors / (-sigma * sigma)).exp() * normaliser + 0.3 / 4.0;
-    let loss = -density.log().mean(None);
-    assert!((losses.double_value(&[1]) - loss.double_value(&[])).abs() < 1e-5);
-    // Of 2σ²/A times the likelihood.
-    let expected = recorder.gradient(&(loss * (sigma * sigma)));
-    assert_close(&first_gradient(method.as_mut(), 0, 1), &expected);
+    for (member, before) in before.iter().enumerate() {
+        let sigma = method.notes().unwrap().sigma[member].unwrap();
+        let order = setting.streams[member].child("order", 0).permutation(SAMPLES);
+        let recorder = Recorder::new(before);
+        let errors = recorder.losses(&data, member, &order[..25]);
+        let width = data.widths[member].outputs as i32;
+        let normaliser = 0.7 * (2.0 * std::f64::consts::PI * sigma * sigma).sqrt().powi(-width);
+        let slope = f64::from(-width) / (2.0 * sigma * sigma);
+        let density = (errors * slope).exp() * normaliser + 0.3 * 0.5_f64.powi(width);
+        let loss = -density.log().mean(None);
+        let found = losses.double_value(&[member as i64]);
+        assert!((found - loss.double_value(&[])).abs() < 1e-5);
+        // Of 2σ²/A times the likelihood.
+        let expected = recorder.gradient(&(loss * (-1.0 / slope)));
+        assert_close(&first_gradient(method.as_mut(), 0, member), &expected);
+    }
 }
 
 #[test]
@@ -358,11 +382,8 @@ fn each_of_two_networks_learns_from_what_the_other_one_fits_best() {
     let parameters = parameters!({
         "method": "co-teaching", "epochs": 4, "co_teaching": { "assumed_epsilon": 0.3, "ramp": 0 },
     });
-    let mut method = method(&parameters, &setting, &context).unwrap();
-    let before: Vec<Vec<Layer>> = method
-        .memory()
-        .unwrap()
-        .learners
+    let mut method = method(&wanted(&parameters, &context), &setting).unwrap();
+    let before: Vec<Vec<Layer>> = learnt(method.as_ref())
         .iter()
         .map(|state| method.policies().saved_member(&state.networks, 1).unwrap())
         .collect();
@@ -383,54 +404,56 @@ fn each_of_two_networks_learns_from_what_the_other_one_fits_best() {
             &players[player].gradient(&loss),
         );
     }
-    let selected = method.memory().unwrap().selected;
-    for sample in 0..SAMPLES {
+    let Memory { selected, .. } = method.memory().unwrap().remove(1);
+    for (sample, selected) in selected.into_iter().enumerate() {
         let expected = u64::from(chosen(1).contains(&sample));
-        assert_eq!(selected[SAMPLES + sample], expected);
+        assert_eq!(selected, expected);
     }
 }
 
 #[test]
 fn the_gap_to_a_challenger_is_the_median_over_blocks_of_likelihoods() {
-    let data = data(&[1]);
-    let setting = setting(&data, &[3], None);
+    let data = data(&[1, 2]);
+    let setting = setting(&data, &[3, 4], None);
     let settings = RbcSettings {
         challenger: true,
         partition: Partition::new(48, 4, 0.5),
         block: 4,
-        loss: LeastSquares::PLAIN,
+        loss: Loss::SquaredError,
         tau_steps: 5,
         sigma: 0.2,
     };
     let mut rbc = Rbc::new(&setting, settings).unwrap();
     let policy = rbc.policies().save().unwrap();
     for step in 0..rbc.steps_afterwards() {
-        rbc.step_afterwards(step, &[1e-2]).unwrap();
+        rbc.step_afterwards(step, &[1e-2; 2]).unwrap();
     }
-    let found = rbc.findings().unwrap().tau[0];
-    let memory = rbc.memory().unwrap();
+    let found = rbc.findings().unwrap().tau;
+    let learners = learnt(&rbc);
     // The policy stood still, the challenger did not.
-    assert_eq!(memory.learners[0].networks, policy);
-    assert_eq!((memory.learners[0].steps, memory.learners[1].steps), (0, 5));
-    let order = setting.streams[0].child("partition", 0).permutation(SAMPLES);
-    let errors: Vec<Vec<f32>> = memory
-        .learners
-        .iter()
-        .map(|state| {
-            let layers = rbc.policies().saved_member(&state.networks, 0).unwrap();
-            Vec::try_from(Recorder::new(&layers).losses(&data, 0, &order)).unwrap()
-        })
-        .collect();
-    // −log density of two components is Σᵢ rᵢ²/(2σ²) and a constant, the sum twice the error.
-    let differences = errors[0]
-        .iter()
-        .zip(&errors[1])
-        .map(|(policy, challenger)| (f64::from(*policy) - f64::from(*challenger)) / 0.04);
-    let differences: Vec<f64> = differences.collect();
-    let mut means: Vec<f64> = differences
-        .chunks(4)
-        .map(|block| block.iter().sum::<f64>() / 4.0)
-        .collect();
-    means.sort_by(f64::total_cmp);
-    assert!((found / means[7] - 1.0).abs() < 1e-3, "{found} for {}", means[7]);
+    assert_eq!(learners[0].networks, policy);
+    assert_eq!((learners[0].steps, learners[1].steps), (0, 5));
+    for (member, found) in found.into_iter().enumerate() {
+        let order = setting.streams[member].child("partition", 0).permutation(SAMPLES);
+        let errors: Vec<Vec<f32>> = learners
+            .iter()
+            .map(|state| {
+                let layers = rbc.policies().saved_member(&state.networks, member).unwrap();
+                Vec::try_from(Recorder::new(&layers).losses(&data, member, &order)).unwrap()
+            })
+            .collect();
+        // −log density is Σᵢ rᵢ²/(2σ²) and a constant, the sum A times the error.
+        let factor = data.widths[member].outputs as f64 / (2.0 * 0.04);
+        let differences: Vec<f64> = errors[0]
+            .iter()
+            .zip(&errors[1])
+            .map(|(policy, challenger)| factor * (f64::from(*policy) - f64::from(*challenger)))
+            .collect();
+        let mut means: Vec<f64> = differences
+            .chunks(4)
+            .map(|block| block.iter().sum::<f64>() / 4.0)
+            .collect();
+        means.sort_by(f64::total_cmp);
+        assert!((found / means[7] - 1.0).abs() < 1e-3, "{found} for {}", means[7]);
+    }
 }
