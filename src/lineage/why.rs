@@ -103,19 +103,18 @@ impl<'a> Explainer<'a> {
         Ok(uses.first().map(|found| found.key))
     }
 
+    fn checkpoints(&self) -> Result<&BTreeMap<ActionKey, u64>, StoreError> {
+        if let Some(known) = self.checkpoints.get() {
+            return Ok(known);
+        }
+        let partials = partials(self.store.layout())?.into_iter();
+        let known = partials.map(|partial| (partial.key, partial.size)).collect();
+        Ok(self.checkpoints.get_or_init(|| known))
+    }
+
     /// What became of earlier attempts at an action that has no result.
     fn attempt(&self, key: &ActionKey) -> Result<Option<Attempt>, StoreError> {
-        let checkpoint = match self.checkpoints.get() {
-            Some(known) => known.get(key).copied(),
-            None => {
-                let known = partials(self.store.layout())?;
-                let known = known
-                    .into_iter()
-                    .map(|partial| (partial.key, partial.size))
-                    .collect();
-                self.checkpoints.get_or_init(|| known).get(key).copied()
-            }
-        };
+        let checkpoint = self.checkpoints()?.get(key).copied();
         let failure = self.past()?.history.last_failure(key);
         if failure.is_none() && checkpoint.is_none() {
             return Ok(None);

@@ -30,7 +30,7 @@ fn main() -> Result<()> {
     let some: Vec<u64> = (0..16).collect();
     let length = roll_out(task, &policy, 1, &some)? / some.len();
     // Enough of them that no thread idles long at the end.
-    let episodes: Vec<u64> = (0..(STEPS / length).max(64) as u64).collect();
+    let episodes: Vec<u64> = (0..(STEPS / length).max(32) as u64).collect();
     compare(&format!("{name}, rollouts"), |threads| {
         roll_out(task, &policy, threads, &episodes)
     })?;
