@@ -128,17 +128,6 @@ impl Index {
         self.pending.sources.push((path.to_owned(), stamp, digest));
     }
 
-    /// The action that a cell of a manifest was when a run last had it.
-    pub(super) fn cell(&mut self, manifest: &str, cell: &str) -> Option<ActionKey> {
-        let found = self.query(|connection| {
-            connection
-                .prepare_cached("SELECT key FROM cells WHERE manifest = ?1 AND cell = ?2")?
-                .query_row([manifest, cell], |row| Ok(digest(row.get_ref(0)?)))
-                .optional()
-        });
-        found.flatten().flatten().map(ActionKey::from_digest)
-    }
-
     /// The actions that the cells of a manifest were, by name; `None` where the index cannot be had.
     pub(super) fn cells(&mut self, manifest: &str) -> Option<BTreeMap<String, ActionKey>> {
         self.query(|connection| {
@@ -304,8 +293,9 @@ mod tests {
         index.flush();
         let mut index = Index::open(&layout);
         assert_eq!(index.result(&key), Some(row));
-        assert_eq!(index.cell("m", "cell"), Some(key));
-        assert_eq!(index.cell("m", "other"), None);
+        let cells = index.cells("m").unwrap();
+        assert_eq!(cells.get("cell"), Some(&key));
+        assert_eq!(cells.get("other"), None);
         assert!(index.result(&action(2).key()).is_none());
     }
 

@@ -124,11 +124,6 @@ impl Store {
         found
     }
 
-    /// The action that a cell of a manifest was when a run last had it, executed or reused.
-    pub fn last_action(&self, manifest: &str, cell: &str) -> Option<ActionKey> {
-        self.index().cell(manifest, cell)
-    }
-
     /// The actions that the cells of a manifest were when they were last had; `None` where there is no index to remember them.
     pub fn last_actions(&self, manifest: &str) -> Option<BTreeMap<String, ActionKey>> {
         self.index().cells(manifest)

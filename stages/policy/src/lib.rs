@@ -26,3 +26,4 @@ pub use policy::{
     About, ActionMap, Activation, LAYER_LIMIT, Layer, Policy, Squash, Standardisation, WIDTH_LIMIT,
 };
 pub use set::PolicySet;
+pub use tensors::printable;

@@ -18,7 +18,7 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::header::{CHECKPOINT, Header, LAYOUT};
-use crate::tensors::{Tensor, Tensors, Values, is_double, parser_says, short, visit};
+use crate::tensors::{Tensor, Tensors, Values, is_double, printable, short, visit};
 use crate::{PolicyError, PolicySet};
 
 /// The longest header that is read, in bytes; 1000 checkpoints of 10 layers need 3 MB.
@@ -101,7 +101,7 @@ impl PolicySet {
             mut metadata,
             tensors,
         } = serde_json::from_slice(header)
-            .map_err(|error| invalid(format!("its header: {}", parser_says(&error))))?;
+            .map_err(|error| invalid(format!("its header: {}", printable(&error))))?;
         check_layout(metadata.remove(LAYOUT).as_deref()).map_err(invalid)?;
         let alone = metadata
             .remove(CHECKPOINT)

@@ -185,10 +185,10 @@ pub(crate) fn short(text: &str) -> String {
     text.chars().take(60).flat_map(char::escape_debug).collect()
 }
 
-/// What a parser says, which may quote the file, as a message may show it: printable, and not long.
-pub(crate) fn parser_says(error: &impl ToString) -> String {
+/// What is wrong with a file, which may quote it, as a message may show it: printable, and not long.
+pub fn printable(flaw: &impl ToString) -> String {
     let mut told = String::new();
-    for letter in error.to_string().chars().take(300) {
+    for letter in flaw.to_string().chars().take(300) {
         if letter.is_control() {
             told.extend(letter.escape_debug());
         } else {

@@ -1,4 +1,4 @@
-use provenir_policy::{Activation, PolicyError};
+use provenir_policy::{Activation, PolicyError, printable};
 
 use crate::archive::ArchiveError;
 use crate::metadata::MetadataError;
@@ -52,19 +52,6 @@ pub enum Error {
         /// By the caller.
         given: Activation,
     },
-}
-
-/// What is wrong, which may quote names that the file gives, as a message may show it: nothing in it steers a terminal.
-fn printable(flaw: &impl ToString) -> String {
-    let mut told = String::new();
-    for letter in flaw.to_string().chars() {
-        if letter.is_control() {
-            told.extend(letter.escape_debug());
-        } else {
-            told.push(letter);
-        }
-    }
-    told
 }
 
 impl Error {
