@@ -7,6 +7,7 @@ pub mod display;
 pub mod exec;
 pub mod lineage;
 pub mod manifest;
+mod number;
 pub mod plan;
 pub mod provenance;
 pub mod record;

@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use super::pace::Pace;
 use super::repeats::Repeats;
-use super::sentence::{ending, grouped, sentence, urgent};
+use super::sentence::{ending, sentence, urgent};
 use crate::clock;
 use crate::exec::{CellRef, Event};
+use crate::number::grouped;
 use crate::plan::{CellIndex, Plan};
 use crate::store::Outcome;
 

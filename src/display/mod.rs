@@ -16,7 +16,8 @@ mod sentence;
 
 use std::io::IsTerminal;
 
-pub(crate) use sentence::{counts, duration, failed, grouped};
+pub(crate) use crate::number::grouped;
+pub(crate) use sentence::{counts, duration, failed};
 
 use crate::exec::{Event, Subscriber};
 use crate::plan::Plan;

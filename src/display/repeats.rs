@@ -2,8 +2,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use provenir_api::protocol::{Blame, Level};
 
-use super::sentence::grouped;
 use crate::exec::Event;
+use crate::number::grouped;
 use crate::plan::{CellIndex, Plan};
 
 /// So many failed cells are named where they block others.

@@ -6,6 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::protocol::{Level, Progress};
 
 use crate::exec::{Event, Failure, Summary};
+use crate::number::{grouped, grouped_u64};
 use crate::store::{Copied, Outcome};
 
 /// So many published files are named at the end of a run.
@@ -272,23 +273,6 @@ fn shortest(path: &Utf8Path) -> &Utf8Path {
 
 fn cells(count: usize) -> String {
     format!("{} cell{}", grouped(count), if count == 1 { "" } else { "s" })
-}
-
-pub(crate) fn grouped(count: usize) -> String {
-    grouped_u64(count as u64)
-}
-
-/// Digits in groups of three: `10,000`.
-fn grouped_u64(count: u64) -> String {
-    let digits = count.to_string();
-    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 /// Three significant digits.

@@ -29,6 +29,8 @@ pub(crate) struct Diagnostic {
     pub(crate) labels: Vec<(Span, String)>,
     /// What to do next.
     pub(crate) help: Option<String>,
+    /// Whether others rest on a guess of what was meant here: it is told before them.
+    pub(crate) is_root: bool,
 }
 
 impl Diagnostic {
@@ -49,7 +51,7 @@ impl Diagnostic {
     }
 }
 
-/// Everything that is wrong with a manifest, sorted by place; nothing is said twice.
+/// Everything that is wrong with a manifest, sorted by place, roots first; nothing is said twice.
 #[derive(Clone)]
 pub struct Diagnostics {
     pub(super) sources: Arc<Sources>,
@@ -225,6 +227,7 @@ impl Report {
                 span,
                 labels: Vec::new(),
                 help: None,
+                is_root: false,
             })
     }
 
@@ -281,9 +284,11 @@ impl Report {
         if self.has_errors() {
             self.found.retain(|_, found| found.severity == Severity::Error);
         }
+        let mut list: Vec<Diagnostic> = self.found.into_values().collect();
+        list.sort_by_key(|found| !found.is_root);
         Diagnostics {
             sources: Arc::new(self.sources),
-            list: self.found.into_values().collect(),
+            list,
         }
     }
 }

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use provenir_api::Label;
 
+use super::alike::alike;
 use super::diagnostic::Report;
 use super::expect::{expect_array, expect_table, expect_text, known_keys};
 use super::load::{entry, merge};
 use super::model::{Manifest, Params, Spanned};
 use super::node::{Data, Entry, Node, Table, clip};
 use super::options::{apply_axis, apply_set, option_source};
-use super::read::{is_laid, read_axis, read_manifest, read_publish, read_selectors};
+use super::read::{is_laid, read_axis, read_manifest, read_publish, read_selectors, report_alike};
 use super::source::Span;
 
 /// What the command line changes in a manifest.
@@ -120,6 +121,13 @@ fn apply_profiles(
             if overrides.profile.as_ref() == Some(name) {
                 chosen = Some(profile);
             }
+        }
+    }
+    for (first, second) in alike(declared.keys().map(String::as_str)) {
+        let (first, second) = (declared.get_index(first), declared.get_index(second));
+        if let (Some((first, earlier)), Some((second, later))) = (first, second) {
+            let what = "two profiles have names that look alike";
+            report_alike(what, (first, second), (earlier.key, later.key), report);
         }
     }
     match (chosen, &overrides.profile) {

@@ -6,6 +6,7 @@ use super::diagnostic::Report;
 use super::expect::{known_keys, optional_table};
 use super::model::ResourcesDecl;
 use super::node::{Data, Node, Table};
+use crate::number::grouped_u64;
 use crate::plan::Attempts;
 
 /// Longest `timeout`: a year.
@@ -26,6 +27,7 @@ pub(super) fn read_resources(table: &Table, report: &mut Report) -> ResourcesDec
             Data::Integer(value) if (1..=most).contains(&value) => Some(value),
             Data::Invalid => None,
             _ => {
+                let most = grouped_u64(most.unsigned_abs());
                 let message = format!("`{key}` must be a whole number of {unit} from 1 to {most}");
                 report.error(node.span, message);
                 None

@@ -11,6 +11,7 @@ use super::layers::{Overrides, apply};
 use super::model::Manifest;
 use super::node::{Data, Entry, Node, Table, merge_entry, parse_document};
 use super::source::{Origin, Sources, Span};
+use crate::number::grouped_u64;
 use crate::plan::{self, Plan, cause, neighbour, normal};
 use crate::registry::Registry;
 
@@ -142,7 +143,9 @@ fn read_text(path: &Utf8Path) -> Result<String, (String, Option<String>)> {
     let too_long = |size: u64| {
         let mebibytes = SIZE_LIMIT >> 20;
         let message = format!(
-            "`{path}` has {size} bytes or more; a manifest has at most {SIZE_LIMIT} ({mebibytes} MiB)"
+            "`{path}` has {} bytes or more; a manifest has at most {} ({mebibytes} MiB)",
+            grouped_u64(size),
+            grouped_u64(SIZE_LIMIT)
         );
         (message, None)
     };

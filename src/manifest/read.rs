@@ -6,6 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use provenir_api::Label;
 
+use super::alike::{alike, apart};
 use super::diagnostic::Report;
 use super::expect::{
     check_name, expect_array, expect_label, expect_table, expect_text, is_unseen, known_keys, named,
@@ -16,6 +17,7 @@ use super::limits::{read_attempts, read_resources};
 use super::model::{Axis, AxisValue, Manifest, Override, Params, PublishDecl, Selector, Spanned, StageDecl};
 use super::node::{Data, Entry, Node, Table, clip};
 use super::source::Span;
+use crate::number::grouped;
 
 /// Most stages of a manifest.
 const STAGES: usize = 100_000;
@@ -58,10 +60,10 @@ pub(crate) fn read_manifest(table: &Table, root: Span, report: &mut Report) -> M
         Some(entry) => {
             if let Some(declared) = expect_table(&entry.node, "`stages`", report) {
                 if declared.len() > STAGES {
-                    let count = declared.len();
+                    let (count, limit) = (grouped(declared.len()), grouped(STAGES));
                     report.error(
                         entry.key,
-                        format!("{count} stages are more than the limit of {STAGES}"),
+                        format!("{count} stages are more than the limit of {limit}"),
                     );
                 }
                 for (name, entry) in declared.iter().take(STAGES) {
@@ -151,12 +153,34 @@ pub(crate) fn read_axis(name: &str, entry: &Entry, report: &mut Report) -> Axis 
             });
         }
     }
+    let labels: Vec<String> = values.iter().map(|value| value.label.to_string()).collect();
+    for (first, second) in alike(labels.iter().map(String::as_str)) {
+        let what = format!("axis `{name}` has two values that look alike");
+        let places = (places[&values[first].label], places[&values[second].label]);
+        report_alike(&what, (&labels[first], &labels[second]), places, report);
+    }
     Axis {
         key: entry.key,
         values,
         inactive: BTreeSet::new(),
         replaced: false,
     }
+}
+
+/// Reports two texts that look alike.
+pub(crate) fn report_alike(
+    what: &str,
+    (first, second): (&str, &str),
+    (earlier, place): (Span, Span),
+    report: &mut Report,
+) {
+    report
+        .error(place, format!("{what}: `{}` and `{}`", clip(first), clip(second)))
+        .label(earlier, "the other one")
+        .help(format!(
+            "they differ in {}; write one of them everywhere, or names that people can tell apart",
+            apart(first, second)
+        ));
 }
 
 /// The label of an axis value: itself, or the `name` of a table.

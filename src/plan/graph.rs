@@ -72,6 +72,8 @@ pub(super) struct Node<'m> {
     pub(super) decl: &'m StageDecl,
     /// Absent where the manifest names no known kind.
     pub(super) kind: Option<Rc<KindInfo>>,
+    /// Whether the manifest misspells it, so that it is a guess.
+    pub(super) is_guess: bool,
     /// In the kind's order of ports.
     pub(super) wires: Vec<Wire<'m>>,
     /// Whether a problem with the stage or an ancestor leaves its axes uncertain: what follows from them is not
@@ -117,6 +119,7 @@ impl<'m> Graph<'m> {
             .collect();
         let mut nodes: Vec<Node<'m>> = Vec::with_capacity(manifest.stages.len());
         for (name, decl) in &manifest.stages {
+            let mut is_guess = false;
             let kind = decl.kind.as_ref().and_then(|kind| {
                 let of_stage = |info: &Rc<KindInfo>| {
                     if info.kind.declares_ports() {
@@ -130,22 +133,23 @@ impl<'m> Graph<'m> {
                 }
                 let names = kinds.keys().copied();
                 let help = report.suggest(&kind.value, names.clone());
-                // What else is wrong with the stage is said by the kind that was meant, where what is wired bears that out.
+                // What else is wrong with the stage is said by the kind that was meant, where what is written bears that out.
                 let meant = help.as_ref().and_then(|_| nearest(&kind.value, names));
-                report
-                    .unknown(kind.span, format!("there is no kind `{}`", clip(&kind.value)))
-                    .help
-                    .clone_from(&help);
-                let takes = |kind: &KindInfo, name: &str| kind.inputs.iter().any(|port| port.name == name);
-                let fits = |kind: &KindInfo| decl.inputs.iter().all(|input| takes(kind, &input.port.value));
-                let meant = of_stage(kinds.get(meant?)?);
-                fits(&meant).then_some(meant)
+                let meant = meant.and_then(|meant| kinds.get(meant)).map(of_stage);
+                let meant = meant.filter(|meant| bears_out(decl, meant));
+                is_guess = meant.is_some();
+                let diagnostic =
+                    report.unknown(kind.span, format!("there is no kind `{}`", clip(&kind.value)));
+                diagnostic.is_root |= is_guess;
+                diagnostic.help.clone_from(&help);
+                meant
             });
             nodes.push(Node {
                 name,
                 decl,
                 tainted: decl.broken || kind.is_none(),
                 kind,
+                is_guess,
                 wires: Vec::new(),
             });
         }
@@ -277,6 +281,33 @@ impl<'m> Graph<'m> {
         }
         kept
     }
+}
+
+/// Whether what a stage says is what a kind takes: every name that is written, and all that must be there. Only then a kind
+/// whose name is misspelt is taken for this one, so that nothing is reported that comes of a wrong guess.
+fn bears_out(decl: &StageDecl, kind: &KindInfo) -> bool {
+    let wired = |name: &str| decl.inputs.iter().any(|input| input.port.value == name);
+    let takes = |name: &str| kind.inputs.iter().any(|port| port.name == name);
+    let schema = kind.kind.schema();
+    let known = schema.get("properties").and_then(Value::as_object);
+    let known = || {
+        known
+            .into_iter()
+            .flat_map(serde_json::Map::keys)
+            .map(String::as_str)
+    };
+    let params = decl.params_everywhere();
+    let written = || {
+        let fields = params.as_object().into_iter();
+        fields.flat_map(serde_json::Map::keys).map(String::as_str)
+    };
+    let is_given = |name: &str| written().any(|key| nearest(key, known()) == Some(name));
+    let required = schema.get("required").and_then(Value::as_array);
+    let mut required = required.into_iter().flatten().filter_map(Value::as_str);
+    decl.inputs.iter().all(|input| takes(&input.port.value))
+        && kind.inputs.iter().all(|port| !port.required || wired(port.name))
+        && written().all(|key| nearest(key, known()).is_some())
+        && required.all(is_given)
 }
 
 /// The stage of that name; reports a name that is none. A stage whose own name was reported is found by what it was

@@ -6,7 +6,9 @@ use provenir_api::port::{Arity, InputPort};
 use provenir_api::schema;
 
 use super::graph::{Graph, KindInfo, Wire, find_stage};
-use crate::manifest::{InputDecl, InputItem, Report, Span, Spanned, belongs, clip, shortened};
+use crate::manifest::{
+    InputDecl, InputItem, Report, Span, Spanned, alike, belongs, clip, report_alike, shortened,
+};
 
 /// Keys of an input, which some take for its port.
 const IN_AN_INPUT: [&str; 4] = ["stage", "port", "at", "as"];
@@ -51,7 +53,10 @@ impl Graph<'_> {
                             item,
                             report,
                         );
-                    } else if producer != stage {
+                    } else if producer != stage
+                        && !self.nodes[stage].is_guess
+                        && !self.nodes[producer].is_guess
+                    {
                         // That it feeds itself is said with the cycles.
                         self.check_content(stage, kind, port, producer, output, item, report);
                     }
@@ -105,7 +110,7 @@ impl Graph<'_> {
             .map(|(_, other)| &**other.name)
             .collect();
         let help = if fitting.is_empty() {
-            format!("`{}`: {}", port.name, port.doc)
+            format!("input `{}`: {}", port.name, port.doc)
         } else {
             format!(
                 "`inputs = {{ {} = \"STAGE\" }}`; what these stages give fits: {}",
@@ -154,8 +159,13 @@ impl Graph<'_> {
             .filter(|output| output.content.mismatches(&wanted.content).is_empty())
             .map(|output| format!("{}.{}", self.nodes[producer].name, output.name))
             .collect();
-        let help = if fitting.is_empty() {
-            format!("`{}`: {}", wanted.name, wanted.doc)
+        let help = if fitting.is_empty() && kind.kind.declares_ports() {
+            format!(
+                "`params.inputs.{}` says what the program expects there: declare what `{}` gives, or wire what is declared",
+                wanted.name, self.nodes[producer].name
+            )
+        } else if fitting.is_empty() {
+            format!("input `{}`: {}", wanted.name, wanted.doc)
         } else {
             format!("this fits: {}", shortened(fitting.iter().map(String::as_str)))
         };
@@ -268,6 +278,7 @@ fn name_sources<'m>(
     report: &mut Report,
 ) -> Vec<Wire<'m>> {
     let mut names: BTreeMap<String, Span> = BTreeMap::new();
+    let mut spans: Vec<(String, Span)> = Vec::new();
     let mut wires: Vec<Wire<'m>> = Vec::new();
     let mut united = BTreeSet::new();
     for (producer, output, item) in members {
@@ -296,6 +307,7 @@ fn name_sources<'m>(
                 .label(first, "the other one")
                 .help("give one a name of its own: `{ stage = \"…\", as = \"…\" }`");
         }
+        spans.push((source.clone(), item.span));
         names.insert(source.clone(), item.span);
         wires.push(Wire {
             port: position,
@@ -304,6 +316,11 @@ fn name_sources<'m>(
             item,
             source: source.into(),
         });
+    }
+    for (first, second) in alike(spans.iter().map(|(source, _)| source.as_str())) {
+        let ((first, earlier), (second, later)) = (&spans[first], &spans[second]);
+        let what = "two members of the union have names that look alike";
+        report_alike(what, (first, second), (*earlier, *later), report);
     }
     wires
 }

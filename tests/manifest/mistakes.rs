@@ -92,7 +92,7 @@ fn what_is_no_manifest_is_refused_before_it_is_parsed() {
     let long = vec![b'#'; usize::try_from(SIZE_LIMIT).unwrap() + 1];
     assert_eq!(
         said(&long),
-        "m.toml: `m.toml` has 4194305 bytes or more; a manifest has at most 4194304 (4 MiB)"
+        "m.toml: `m.toml` has 4,194,305 bytes or more; a manifest has at most 4,194,304 (4 MiB)"
     );
     let project = Project::new("");
     let missing = load(
@@ -168,7 +168,7 @@ fn more_cells_than_the_limit_are_refused_with_their_count() {
     let told = said(text.as_bytes());
     assert!(
         told.contains(
-            "the pipeline has 1200000 cells; the limit is 1000000 (`s` alone has 1200000: a (600000) × b (2))"
+            "the pipeline has 1,200,000 cells; the limit is 1,000,000 (`s` alone has 1,200,000: a (600,000) × b (2))"
         ),
         "{told}"
     );
@@ -184,7 +184,20 @@ fn more_cells_than_the_limit_are_refused_with_their_count() {
         over.join(", ")
     );
     let told = said(text.as_bytes());
-    assert!(told.contains("cells; the limit is 1000000"), "{told}");
+    assert!(told.contains("cells; the limit is 1,000,000"), "{told}");
+    // Fewer cells, each with parameters of its own.
+    let text = format!(
+        "format = 1\npipeline.name = \"p\"\naxes = {{ a = [{}], b = [1, 2] }}\n\
+         stages.s = {{ kind = \"make\", params = {{ count = \"${{a}}\", seed = \"${{b}}\" }} }}\n",
+        values[..125_001].join(",")
+    );
+    let told = said(text.as_bytes());
+    assert!(
+        told.contains(
+            "the pipeline has 250,002 different sets of parameters; the limit is 250,000 (`s` alone has 250,002: a (125,001) × b (2))"
+        ),
+        "{told}"
+    );
 }
 
 /// Letters of another alphabet that look like those of a name: the message says which they are.

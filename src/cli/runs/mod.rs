@@ -4,6 +4,7 @@
 
 mod diff;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
@@ -14,6 +15,7 @@ use super::error::{CommandError, Exit};
 use super::{environment, session, terminal};
 use crate::display::{counts, duration, grouped};
 use crate::exec::Summary;
+use crate::manifest::{alike, apart};
 use crate::record::{Annotation, OutcomeFile, RunFile, RunStore, StoredRun};
 use crate::store::{Layout, Store, StoreError};
 
@@ -246,6 +248,9 @@ fn tag(run: &str, tags: &[String], remove: bool, store: &StoreArguments) -> Resu
             );
         }
     }
+    if !remove {
+        refuse_alike(store.layout(), tags)?;
+    }
     annotate(&store, &run, |annotation| {
         for tag in tags {
             if remove {
@@ -257,13 +262,39 @@ fn tag(run: &str, tags: &[String], remove: bool, store: &StoreArguments) -> Resu
     })
 }
 
+/// A tag that looks like another one that is in use would name a run that nobody means.
+fn refuse_alike(layout: &Layout, tags: &[String]) -> Result<(), CommandError> {
+    let (annotations, flawed) = RunStore::new(layout).read(|run| run.annotation())?;
+    session::warn_of_flawed(&flawed);
+    let known: BTreeSet<&str> = annotations
+        .iter()
+        .flat_map(|annotation| &annotation.tags)
+        .map(String::as_str)
+        .collect();
+    for tag in tags {
+        let others = known.iter().copied().chain(tags.iter().map(String::as_str));
+        for other in others.filter(|other| other != tag) {
+            if !alike([other, tag].into_iter()).is_empty() {
+                return Err(
+                    CommandError::request(format!("the tag `{tag}` looks like `{other}`")).help(format!(
+                        "they differ in {}; take the same, or one that people can tell apart",
+                        apart(tag, other)
+                    )),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
 fn note(run: &str, text: &str, store: &StoreArguments) -> Result<Exit, CommandError> {
     let store = session::existing(store)?;
     let run = wanted(store.layout(), run)?;
     if text.len() > NOTE {
         return Err(CommandError::request(format!(
-            "a note has at most {NOTE} bytes; this one has {}",
-            text.len()
+            "a note has at most {} bytes; this one has {}",
+            grouped(NOTE),
+            grouped(text.len())
         )));
     }
     annotate(&store, &run, |annotation| {

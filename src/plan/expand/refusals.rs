@@ -4,7 +4,7 @@
 use provenir_api::port::Arity;
 use provenir_api::{Facts, Need};
 
-use super::super::axes::AXES;
+use super::super::axes::{AXES, AxisSet};
 use super::super::facts::{Conflict, Fact};
 use super::super::layout::{Point, count};
 use super::super::links::{Port, width};
@@ -12,9 +12,12 @@ use super::super::model::Publish;
 use super::super::parameters::Place;
 use super::super::publish::Pattern;
 use super::Expansion;
+use crate::number::{grouped, grouped_u64};
 
 /// Most cells of a plan.
 const CELLS: u64 = 1_000_000;
+/// Most different sets of parameters of a plan's cells, which share them where they are the same: 2 to 5 KB each.
+const PARAMETERS: u64 = 250_000;
 /// Most artifacts that the cells of a plan take, all together.
 const INPUTS: u64 = 20_000_000;
 
@@ -23,39 +26,70 @@ impl Expansion<'_, '_> {
     pub(super) fn is_bounded(&mut self, kept: &[bool]) -> bool {
         let mut cells = 0_u64;
         let mut inputs = 0_u64;
+        let mut sets = 0_u64;
         let mut largest = (0, 0);
+        let mut richest = (0, 0);
         let mut widest = (0, 0);
         for stage in (0..self.graph.nodes.len()).filter(|stage| kept[*stage]) {
             let own = count(self.flow.stages[stage].axes, self.axes);
             let taken = own.saturating_mul(width(self.graph, self.flow, stage, self.axes));
             cells = cells.saturating_add(own);
             inputs = inputs.saturating_add(taken);
+            let different = count(self.parameters[stage].axes, self.axes);
+            sets = sets.saturating_add(different);
+            richest = richest.max((different, stage));
             largest = largest.max((own, stage));
             widest = widest.max((taken, stage));
         }
         if cells > CELLS {
-            let (own, stage) = largest;
-            let factors: Vec<String> = self.flow.stages[stage]
-                .axes
-                .iter()
-                .map(|axis| format!("{} ({})", self.axes.name(axis), self.axes.values(axis).len()))
-                .collect();
-            let node = &self.graph.nodes[stage];
-            let message = format!("the pipeline has {cells} cells; the limit is {CELLS}");
-            self.report.error(node.decl.key, message).help(format!(
-                "`{}` alone has {own}: {}",
-                node.name,
-                factors.join(" × ")
-            ));
+            self.refuse_count((cells, CELLS), "cells", largest, self.flow.stages[largest.1].axes);
+        } else if sets > PARAMETERS {
+            let axes = self.parameters[richest.1].axes;
+            self.refuse_count((sets, PARAMETERS), "different sets of parameters", richest, axes);
         } else if inputs > INPUTS {
             let (taken, stage) = widest;
             let node = &self.graph.nodes[stage];
-            let message = format!("the cells of the pipeline take {inputs} artifacts; the limit is {INPUTS}");
-            self.report
-                .error(node.decl.key, message)
-                .help(format!("those of `{}` alone take {taken}", node.name));
+            let message = format!(
+                "the cells of the pipeline take {} artifacts; the limit is {}",
+                grouped_u64(inputs),
+                grouped_u64(INPUTS)
+            );
+            self.report.error(node.decl.key, message).help(format!(
+                "those of `{}` alone take {}",
+                node.name,
+                grouped_u64(taken)
+            ));
         }
-        cells <= CELLS && inputs <= INPUTS
+        cells <= CELLS && sets <= PARAMETERS && inputs <= INPUTS
+    }
+
+    /// Reports that there are more of something than the limit, with the stage that has most, and the axes that make it so.
+    fn refuse_count(
+        &mut self,
+        (found, limit): (u64, u64),
+        what: &str,
+        (own, stage): (u64, usize),
+        axes: AxisSet,
+    ) {
+        let factors: Vec<String> = axes
+            .iter()
+            .map(|axis| {
+                let values = grouped(self.axes.values(axis).len());
+                format!("{} ({values})", self.axes.name(axis))
+            })
+            .collect();
+        let node = &self.graph.nodes[stage];
+        let message = format!(
+            "the pipeline has {} {what}; the limit is {}",
+            grouped_u64(found),
+            grouped_u64(limit)
+        );
+        self.report.error(node.decl.key, message).help(format!(
+            "`{}` alone has {}: {}",
+            node.name,
+            grouped_u64(own),
+            factors.join(" × ")
+        ));
     }
 
     /// Reports a named copy that is called what its file, by the parameters of the cell, is not; once a pattern.

@@ -532,8 +532,8 @@ fn ports_are_what_the_manifest_says() {
     let ports = Command::ports(&parameters, &["any", "many", "some", "a b"]);
     let shown = serde_json::to_value((&ports.inputs, &ports.outputs)).unwrap();
     let column = |name: &str, kind: Value, nullable: bool| json!({"name": name, "kind": kind, "nullable": nullable, "unit": null});
-    let input = |name: &str, arity: &str, content: Value| json!({"name": name, "doc": "What the manifest wires to it.", "arity": arity, "required": false, "content": content});
-    let output = |name: &str, content: Value, volatile: bool| json!({"name": name, "doc": "What the manifest declares.", "content": content, "volatile": volatile});
+    let input = |name: &str, arity: &str, content: Value| json!({"name": name, "doc": "A table or file that the program takes; `inputs` of its parameters says what it expects.", "arity": arity, "required": false, "content": content});
+    let output = |name: &str, content: Value, volatile: bool| json!({"name": name, "doc": "A table or file that the program gives; `outputs` of its parameters says which.", "content": content, "volatile": volatile});
     assert_eq!(
         shown,
         json!([

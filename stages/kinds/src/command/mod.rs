@@ -91,7 +91,7 @@ fn input(parameters: &Value, name: &str) -> Option<InputPort> {
     };
     Some(InputPort {
         name: declared_name(name)?,
-        doc: "What the manifest wires to it.",
+        doc: "A table or file that the program takes; `inputs` of its parameters says what it expects.",
         arity: if options.many { Arity::Many } else { Arity::One },
         required: false,
         content,
@@ -116,7 +116,7 @@ fn output(name: &str, options: &Value) -> Option<OutputPort> {
     };
     Some(OutputPort {
         name: declared_name(name)?,
-        doc: "What the manifest declares.",
+        doc: "A table or file that the program gives; `outputs` of its parameters says which.",
         content,
         volatile: options.volatile,
     })
