@@ -70,6 +70,7 @@ fn files(store: &Store) -> Result<(), StoreError> {
         store.publications_complete().err(),
         standing(layout).err(),
         runs.latest(None).err(),
+        runs.collected().err(),
     ] {
         assert!(found.is_none_or(|error| !error.to_string().is_empty()));
     }
@@ -95,8 +96,10 @@ fn history(store: &Store) -> Result<(), StoreError> {
         assert!(!flawed.reason().is_empty());
     }
     for key in graph.actions().collect::<Vec<_>>() {
-        let lineage = graph.lineage(store, &key);
-        assert!(lineage.contains_key(&key));
+        for cell in [None, graph.history().cell(&key)] {
+            let lineage = graph.lineage(store, &key, cell);
+            assert!(lineage.contains_key(&key));
+        }
         let _ = (graph.node(&key), graph.consumers(&key));
         let selection = Selection::Actions {
             keys: BTreeSet::from([key]),

@@ -92,6 +92,10 @@ pub fn stores() -> Vec<Vec<u8>> {
     run(&["pin", "total", "m.toml", "--cache", "cache"]);
     run(&["runs", "tag", "last", "paper", "--cache", "cache"]);
     run(&["audit", "m.toml", "--cache", "cache"]);
+    let key = "0".repeat(64);
+    let collected = format!("{{\"time\":\"2026-01-01T00:00:00Z\",\"results\":[\"{key}\"]}}\n");
+    let path = root.join("cache/runs-v1/gc.jsonl");
+    fs_err::write(path, collected).expect("a file can be written");
     let parts = parts_of(&root);
     assert!(parts.len() > 10, "the command made no store");
     let mut seeds = parts.clone();

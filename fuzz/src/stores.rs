@@ -91,6 +91,7 @@ impl Parts {
             b'd' => self.result(content, true),
             b'b' => self.write(&self.layout.object(&Digest::of(content)), content),
             b'q' => self.write(&self.layout.runs().join("noop.jsonl"), content),
+            b'g' => self.write(&self.layout.runs().join("gc.jsonl"), content),
             b'v' => self.write(&self.layout.runs().join("audits.jsonl"), content),
             b'p' => self.named(&self.layout.pins(), ".json", content),
             b'u' => self.named(&self.layout.published(), ".json", content),
@@ -204,6 +205,7 @@ pub fn parts_of(root: &Utf8Path) -> Vec<Vec<u8>> {
         }
     }
     take(b'q', &layout.runs().join("noop.jsonl"));
+    take(b'g', &layout.runs().join("gc.jsonl"));
     take(b'v', &layout.runs().join("audits.jsonl"));
     for (letter, folder) in [
         (b'p', layout.pins()),

@@ -7,7 +7,7 @@ use super::measure::count;
 use super::selector::Selector;
 use super::{Edition, session, terminal};
 use crate::exec::Survey;
-use crate::lineage::{Change, Explainer, Moment, Reason, Upstream, Why};
+use crate::lineage::{Change, Explainer, Moment, Reason, Upstream, Why, moment as on};
 
 /// So many names are given where several cells have one explanation.
 const NAMES: usize = 3;
@@ -95,6 +95,15 @@ fn told(why: &Why) -> String {
         if let Some(attempt) = &why.attempt {
             let _ = writeln!(text, "  an earlier attempt {attempt}");
         }
+        if let Some(time) = why.collected
+            && why.reason != Reason::ResultGone
+        {
+            let _ = writeln!(
+                text,
+                "  an earlier result of the same was removed by `provenir gc` on {}",
+                on(time)
+            );
+        }
         for second in &why.seconds {
             let _ = writeln!(text, "  {second}");
         }
@@ -131,9 +140,13 @@ fn phrase(why: &Why, indent: usize) -> String {
             Reason::Forced => {
                 format!("it ran then although {since} had the same, because that was asked for (--force)")
             }
-            Reason::ResultGone => {
-                format!("it ran then, because its result was gone, which {since} had")
-            }
+            Reason::ResultGone => format!(
+                "it ran then, because its result, which {since} had, was no longer in the store{}",
+                match why.collected {
+                    Some(time) => format!(": `provenir gc` had removed it on {}", on(time)),
+                    None => "; no record says what removed it".to_owned(),
+                }
+            ),
             Reason::Missing(object) => repaired(
                 &since,
                 &format!("its artifact {} was not in the store any more", object.short()),
@@ -164,7 +177,11 @@ fn phrase(why: &Why, indent: usize) -> String {
         Reason::NeverRun => "has to run, because no run has finished it yet".to_owned(),
         Reason::Forced => "runs, because that was asked for (--force)".to_owned(),
         Reason::ResultGone => format!(
-            "has to run, because its result is gone, which {since} had: `provenir gc` removed it, or somebody deleted it"
+            "has to run, because its result, which {since} had, is no longer in the store{}",
+            match why.collected {
+                Some(time) => format!(": `provenir gc` removed it on {}", on(time)),
+                None => "; no record says what removed it".to_owned(),
+            }
         ),
         Reason::Unreadable => "has to run, because its result in the store cannot be read".to_owned(),
         Reason::Missing(object) => format!(
@@ -195,7 +212,7 @@ fn repaired(since: &str, flaw: &str) -> String {
 
 fn moment(moment: &Moment) -> String {
     match moment.time {
-        Some(time) => format!("run {} ({})", moment.run, time.strftime("%Y-%m-%d %H:%M:%S UTC")),
+        Some(time) => format!("run {} ({})", moment.run, on(time)),
         None => format!("run {}", moment.run),
     }
 }

@@ -7,6 +7,8 @@ mod inputs;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use camino::Utf8PathBuf;
+use provenir_api::Digest;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -51,6 +53,10 @@ pub enum Difference {
     Source {
         /// JSON pointer of the parameter that names it.
         pointer: String,
+        /// Before; `None` where no file was named.
+        old: Option<FileVersion>,
+        /// Now; `None` where no file is named.
+        new: Option<FileVersion>,
     },
     /// What arrives at a port.
     Input {
@@ -77,6 +83,16 @@ pub enum Difference {
         /// Now; `None` where it does not count.
         new: Option<String>,
     },
+}
+
+/// A source file as an action took it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FileVersion {
+    /// Digest of its bytes.
+    pub content: Digest,
+    /// Its path as the manifest named it, where that is known: it is in no key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<Utf8PathBuf>,
 }
 
 /// What a parameter is that an action does not have.
@@ -112,9 +128,14 @@ pub fn differences(old: &Action, new: &Action) -> Vec<Difference> {
     }
     compare(Some(&old.parameters), Some(&new.parameters), "", &mut found);
     for pointer in keys(&old.sources, &new.sources) {
-        if old.sources.get(pointer) != new.sources.get(pointer) {
+        let version = |action: &Action| action.sources.get(pointer).copied();
+        let (old, new) = (version(old), version(new));
+        if old != new {
+            let version = |content| FileVersion { content, path: None };
             found.push(Difference::Source {
                 pointer: pointer.clone(),
+                old: old.map(version),
+                new: new.map(version),
             });
         }
     }
@@ -181,9 +202,9 @@ impl fmt::Display for Difference {
                 let (old, new) = cut_apart(told(old), told(new), LONGEST);
                 write!(formatter, "{name} {old} → {new}")
             }
-            Self::Source { pointer } => {
+            Self::Source { pointer, old, new } => {
                 let name = pointer.trim_start_matches('/').replace('/', ".");
-                write!(formatter, "the file at {name} changed")
+                write!(formatter, "{name}: {}", changed_file(old.as_ref(), new.as_ref()))
             }
             Self::Input {
                 port,
@@ -221,6 +242,30 @@ impl fmt::Display for Difference {
             }
         }
     }
+}
+
+/// A source file before and now, in words.
+fn changed_file(old: Option<&FileVersion>, new: Option<&FileVersion>) -> String {
+    if let (Some(old), Some(new)) = (old, new) {
+        let same = match (&old.path, &new.path) {
+            (Some(old), Some(new)) if old != new => None,
+            (None, None) => Some("the file".to_owned()),
+            (path, other) => path.as_ref().or(other.as_ref()).map(|path| format!("`{path}`")),
+        };
+        if let Some(name) = same {
+            let (old, new) = (old.content.short(), new.content.short());
+            return format!("the content of {name} changed, {old} → {new}");
+        }
+    }
+    let told = |version: Option<&FileVersion>| match version {
+        Some(FileVersion {
+            content,
+            path: Some(path),
+        }) => format!("`{path}` (content {})", content.short()),
+        Some(FileVersion { content, path: None }) => format!("a file (content {})", content.short()),
+        None => "no file".to_owned(),
+    };
+    format!("{} → {}", told(old), told(new))
 }
 
 /// Characters of a value that are shown.
@@ -262,7 +307,7 @@ pub(crate) fn cut_apart(old: String, new: String, longest: usize) -> (String, St
 
 #[cfg(test)]
 mod tests {
-    use provenir_api::{Digest, Label};
+    use provenir_api::Label;
     use serde_json::json;
 
     use super::*;
@@ -344,6 +389,37 @@ mod tests {
     }
 
     #[test]
+    fn a_file_is_told_with_its_path_and_its_content() {
+        let version = |bytes: &[u8], path: Option<&str>| {
+            Some(FileVersion {
+                content: Digest::of(bytes),
+                path: path.map(Utf8PathBuf::from),
+            })
+        };
+        let (one, two) = (Digest::of(b"1").short(), Digest::of(b"2").short());
+        let told = |old, new| {
+            let pointer = "/expert".into();
+            Difference::Source { pointer, old, new }.to_string()
+        };
+        assert_eq!(
+            [
+                told(version(b"1", Some("a.zip")), version(b"2", Some("a.zip"))),
+                told(version(b"1", None), version(b"2", Some("a.zip"))),
+                told(version(b"1", Some("a.zip")), version(b"2", Some("b.zip"))),
+                told(version(b"1", None), version(b"2", None)),
+                told(version(b"1", Some("a.zip")), None),
+            ],
+            [
+                format!("expert: the content of `a.zip` changed, {one} → {two}"),
+                format!("expert: the content of `a.zip` changed, {one} → {two}"),
+                format!("expert: `a.zip` (content {one}) → `b.zip` (content {two})"),
+                format!("expert: the content of the file changed, {one} → {two}"),
+                format!("expert: `a.zip` (content {one}) → no file"),
+            ]
+        );
+    }
+
+    #[test]
     fn revisions_files_and_inputs_are_told() {
         let mut old = action(json!({}));
         let mut new = action(json!({}));
@@ -366,7 +442,7 @@ mod tests {
             [
                 "revision of nn 1 → none",
                 "revision of train 2 → 3",
-                "the file at expert changed",
+                &format!("expert: no file → a file (content {})", Digest::of(b"x").short()),
                 "input demos changed",
                 "input table also collects seed=3, seed=4, no longer collects seed=2"
             ]

@@ -27,7 +27,7 @@ mod survey;
 mod worker;
 
 pub use budget::{cores, memory};
-pub use difference::{Absent, Difference, differences, value_differences};
+pub use difference::{Absent, Difference, FileVersion, differences, value_differences};
 pub(crate) use difference::{changed_inputs, cut_apart};
 pub use event::{CellRef, Event, Failure, Subscriber, Summary};
 pub use interrupt::INTERRUPTED;

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::absent::explained;
+use super::source::named;
 use crate::exec::{Difference, differences, value_differences};
 use crate::record::{History, PastRun, RunFile};
 use crate::registry::Registry;
@@ -196,7 +197,12 @@ fn compare(
     let differences = match (action(store, history, &old)?, action(store, history, &new)?) {
         (Some(old), Some(new)) => {
             let kind = registry.get(&new.kind).map(|kind| &**kind);
-            explained(differences(&old, &new), kind, &old, &new)
+            named(
+                explained(differences(&old, &new), kind, &old, &new),
+                history,
+                &old,
+                &new,
+            )
         }
         _ => Vec::new(),
     };

@@ -139,7 +139,7 @@ impl Freshness {
         let explainer = Explainer::new(plan, store, &survey);
         let mut told: Vec<String> = match graph.action(key) {
             Some(old) => explainer
-                .differences(old, &survey.action(cell)?)
+                .differences(old, &survey.action(cell)?, Some(cell))?
                 .iter()
                 .map(ToString::to_string)
                 .collect(),

@@ -10,7 +10,7 @@ use super::reason::Second;
 use super::source::SourceFile;
 use crate::audit;
 use crate::plan::normal;
-use crate::record::{Executed, Git, History, PastRun, RunId};
+use crate::record::{Executed, Git, History, Maker, PastRun, RunId};
 use crate::store::{Action, ActionKey, Artifact, Catalogue, Publication, Store, StoreError};
 
 /// Every action that a store knows of, by its results and by its records, and what each was made from.
@@ -26,7 +26,14 @@ pub struct Graph {
     producers: BTreeMap<Digest, Vec<ActionKey>>,
     /// Actions that took it.
     consumers: BTreeMap<Digest, BTreeSet<ActionKey>>,
+    /// What each action was wired to, input by input, in the latest run that tells.
+    wiring: Wiring,
+    /// Actions that were wired to take something of an action, in that run.
+    wired: BTreeMap<ActionKey, BTreeSet<ActionKey>>,
 }
+
+/// What gave each artifact that an action took, by action, in the order of its inputs.
+pub type Wiring = BTreeMap<ActionKey, Vec<Maker>>;
 
 /// An action with where it stands in the lineage of another.
 #[derive(Clone, Debug, Serialize)]
@@ -72,6 +79,9 @@ pub struct Link {
     pub content: Digest,
     /// The action that gave it; absent where nothing is known of it.
     pub from: Option<ActionKey>,
+    /// Its output port there, where a record tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
 }
 
 /// A published copy.
@@ -129,9 +139,12 @@ impl Graph {
             producers: catalogue.producers(),
             consumers: BTreeMap::new(),
             recorded: BTreeMap::new(),
+            wiring: Wiring::new(),
+            wired: BTreeMap::new(),
             catalogue,
             history,
         };
+        graph.wire();
         for run in &graph.history.runs {
             for executed in &run.executed {
                 if let Some(action) = &executed.action
@@ -158,6 +171,24 @@ impl Graph {
             }
         }
         Ok(graph)
+    }
+
+    /// Takes from the records what was wired to what.
+    fn wire(&mut self) {
+        for run in &self.history.runs {
+            let mut told = Wiring::new();
+            for (key, makers) in run.wiring() {
+                if self.wiring.contains_key(&key) {
+                    continue;
+                }
+                // Twice the same that changes nothing takes what it gave, and is not made from itself.
+                for maker in makers.iter().filter(|maker| maker.action != key) {
+                    self.wired.entry(maker.action).or_default().insert(key);
+                }
+                told.entry(key).or_insert(makers);
+            }
+            self.wiring.append(&mut told);
+        }
     }
 
     /// The records that it was made of.
@@ -201,15 +232,29 @@ impl Graph {
 
     /// What is known of an action.
     pub fn node(&self, key: &ActionKey) -> Option<Node> {
+        self.node_wired(key, &self.wiring)
+    }
+
+    /// The same, with what it took from where as `wiring` has it, as far as that tells.
+    pub fn node_wired(&self, key: &ActionKey, wiring: &Wiring) -> Option<Node> {
         let (action, outputs) = self.facts(key)?;
         let execution = self.history.executions(key).next();
         let run = execution.map(|(run, _)| run);
-        let inputs = action.inputs.iter().map(|input| Link {
-            port: input.port.clone(),
-            gathered: input.gathered.clone(),
-            source: input.source.clone(),
-            content: input.content,
-            from: self.producer(&input.content, key, run),
+        let makers = wiring.get(key).or_else(|| self.wiring.get(key));
+        let makers = makers.filter(|makers| makers.len() == action.inputs.len());
+        let inputs = action.inputs.iter().enumerate().map(|(position, input)| {
+            let maker = makers.map(|makers| &makers[position]);
+            Link {
+                port: input.port.clone(),
+                gathered: input.gathered.clone(),
+                source: input.source.clone(),
+                content: input.content,
+                from: match maker {
+                    Some(maker) => Some(maker.action),
+                    None => self.producer(&input.content, key, run),
+                },
+                output: maker.map(|maker| maker.output.clone()),
+            }
         });
         let copies = self.publications.iter().filter(|copy| copy.key == *key);
         Some(Node {
@@ -256,7 +301,8 @@ impl Graph {
             .collect()
     }
 
-    /// Which action an artifact that `consumer` took comes from: of several that gave the same, one of the consumer's run.
+    /// Which action an artifact that `consumer` took comes from, where no record tells what was wired to it: of several that
+    /// gave the same, one of the consumer's run.
     ///
     /// One that gives on what it took (a corruption of no sample, a split that leaves nothing out) is not where it comes from.
     fn producer(&self, content: &Digest, consumer: &ActionKey, run: Option<&PastRun>) -> Option<ActionKey> {
@@ -285,27 +331,53 @@ impl Graph {
     pub fn consumers(&self, key: &ActionKey) -> BTreeSet<ActionKey> {
         let outputs = self.facts(key).map(|(_, outputs)| outputs).unwrap_or_default();
         let contents = outputs.iter().map(|artifact| &artifact.content);
-        contents
-            .flat_map(|content| {
-                let takers = self.consumers.get(content).into_iter().flatten();
-                takers.filter(|taker| {
-                    let run = self.history.executions(taker).next().map(|(run, _)| run);
-                    self.producer(content, taker, run).as_ref() == Some(key)
-                })
+        let by_content = contents.flat_map(|content| {
+            let takers = self.consumers.get(content).into_iter().flatten();
+            takers.filter(|taker| {
+                let run = self.history.executions(taker).next().map(|(run, _)| run);
+                !self.wiring.contains_key(*taker) && self.producer(content, taker, run).as_ref() == Some(key)
             })
-            .copied()
-            .collect()
+        });
+        let wired = self.wired.get(key).into_iter().flatten();
+        let wired = wired.filter(|taker| self.knows(taker));
+        by_content.chain(wired).copied().collect()
+    }
+
+    /// The wiring of a cell that is this action, in the latest run that tells: where cells are one action, each is wired in
+    /// its own way.
+    fn wiring_as(&self, cell: &str, key: &ActionKey) -> Wiring {
+        let mut runs = self.history.runs.iter();
+        let own = runs.find_map(|run| run.wiring_of(cell).filter(|(found, _)| found == key));
+        let wiring: Wiring = own.into_iter().collect();
+        // What comes to an action by way of itself (twice the same corruption of nothing) tells nothing of its origin.
+        let mut seen = BTreeSet::new();
+        let mut open: Vec<ActionKey> = wiring.values().flatten().map(|maker| maker.action).collect();
+        while let Some(maker) = open.pop() {
+            if maker == *key {
+                return Wiring::new();
+            }
+            if seen.insert(maker)
+                && let Some(node) = self.node(&maker)
+            {
+                open.extend(node.inputs.iter().filter_map(|link| link.from));
+            }
+        }
+        wiring
     }
 
     /// An action with all that it was made from, directly or not, and all that was made from it: by key. Source files are
-    /// looked at: whether they are as they were taken.
-    pub fn lineage(&self, store: &Store, focus: &ActionKey) -> BTreeMap<ActionKey, Node> {
+    /// looked at: whether they are as they were taken. Where a cell is meant, its name is given.
+    pub fn lineage(&self, store: &Store, focus: &ActionKey, cell: Option<&str>) -> BTreeMap<ActionKey, Node> {
+        let own = cell.map_or_else(Wiring::new, |cell| self.wiring_as(cell, focus));
         let mut nodes = BTreeMap::new();
         let mut open = vec![*focus];
         while let Some(key) = open.pop() {
             if !nodes.contains_key(&key)
-                && let Some(node) = self.node(&key)
+                && let Some(mut node) = self.node_wired(&key, &own)
             {
+                if own.contains_key(&key) {
+                    node.cell = cell.map(str::to_owned);
+                }
                 open.extend(node.inputs.iter().filter_map(|link| link.from));
                 nodes.insert(key, node);
             }

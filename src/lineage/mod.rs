@@ -22,7 +22,7 @@ mod why;
 
 pub use compare::{CellDifference, RunDifference, shown};
 pub use figure::{FileOrigin, Freshness};
-pub use graph::{Computed, Copy, Graph, Link, Node};
-pub use reason::{Change, Moment, Reason, Second, Upstream, Why, platform};
+pub use graph::{Computed, Copy, Graph, Link, Node, Wiring};
+pub use reason::{Change, Moment, Reason, Second, Upstream, Why, moment, platform};
 pub use source::{Now, SourceFile};
 pub use why::Explainer;

@@ -61,6 +61,11 @@ pub fn platform(platform: &BTreeMap<String, String>) -> String {
     told.join(", ")
 }
 
+/// A time for people.
+pub fn moment(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
 /// Why a cell runs, or ran.
 #[derive(Clone, Debug, Serialize)]
 pub struct Why {
@@ -83,6 +88,10 @@ pub struct Why {
     /// What became of an earlier attempt, where it has no result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Attempt>,
+    /// When a collection removed an earlier result of this action, where that is recorded: the last time before it ran, or,
+    /// where it has to run, before now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collected: Option<Timestamp>,
     /// Second, different results of it that are kept beside the one that counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub seconds: Vec<Second>,
@@ -216,6 +225,7 @@ impl Why {
             since: None,
             changes: Vec::new(),
             attempt: None,
+            collected: None,
             seconds: Vec::new(),
             waits: Vec::new(),
         }

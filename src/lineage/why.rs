@@ -1,14 +1,16 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use provenir_api::Digest;
 
 use super::absent::explained;
 use super::earlier::{Past, Use, action_of_result};
-use super::reason::{Attempt, Change, Moment, Reason, Second, Upstream, Why};
+use super::reason::{Attempt, Change, Moment, Reason, Second, Upstream, Why, moment};
+use super::source::named;
 use crate::exec::{Difference, Due, Standing, Survey, changed_inputs, differences};
 use crate::plan::{CellIndex, Plan};
-use crate::record::{FlawedRun, History};
+use crate::record::{FlawedRun, History, PastRun, RunStore};
 use crate::store::{
     Action, ActionInput, ActionKey, MissReason, Owner, Store, StoreError, partials, standing,
 };
@@ -32,6 +34,8 @@ pub struct Explainer<'a> {
     checkpoints: OnceCell<BTreeMap<ActionKey, u64>>,
     /// What is being executed, and by whom.
     claimed: OnceCell<BTreeMap<ActionKey, Owner>>,
+    /// When collections removed results.
+    collections: OnceCell<BTreeMap<ActionKey, Vec<Timestamp>>>,
 }
 
 impl<'a> Explainer<'a> {
@@ -45,6 +49,7 @@ impl<'a> Explainer<'a> {
             remembered: OnceCell::new(),
             checkpoints: OnceCell::new(),
             claimed: OnceCell::new(),
+            collections: OnceCell::new(),
         }
     }
 
@@ -89,6 +94,33 @@ impl<'a> Explainer<'a> {
         Ok(self.claimed.get_or_init(|| claimed))
     }
 
+    /// When a collection removed the result of an action, the last time before `before`.
+    fn last_collected(
+        &self,
+        key: &ActionKey,
+        before: Option<Timestamp>,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let collected = if let Some(known) = self.collections.get() {
+            known
+        } else {
+            let read = RunStore::new(self.store.layout()).collected()?;
+            self.collections.get_or_init(|| read)
+        };
+        let times = collected.get(key).into_iter().flatten().copied();
+        Ok(times
+            .filter(|time| before.is_none_or(|before| *time < before))
+            .max())
+    }
+
+    /// When a collection removed the result of an action that has none: after the last run that had it.
+    fn collected(&self, key: &ActionKey) -> Result<Option<Timestamp>, StoreError> {
+        let Some(time) = self.last_collected(key, None)? else {
+            return Ok(None);
+        };
+        let used = self.past()?.history.last_use(key).and_then(PastRun::started);
+        Ok(Some(time).filter(|time| used.is_none_or(|used| *time > used)))
+    }
+
     /// What action a cell was when a run last had it.
     fn last_action(&self, cell: &str) -> Result<Option<ActionKey>, StoreError> {
         let remembered = self.remembered.get_or_init(|| {
@@ -128,14 +160,27 @@ impl<'a> Explainer<'a> {
 
     fn brief_change(&self, cell: CellIndex, key: ActionKey) -> Result<String, StoreError> {
         let name = self.plan.name(cell);
+        let collected = self.collected(&key)?;
         let Some(last) = self.last_action(&name)? else {
-            return Ok(match self.attempt(&key)? {
-                Some(attempt) => attempt.to_string(),
-                None => "never run".to_owned(),
+            let collected = collected.map(|time| {
+                format!(
+                    "its result is no longer in the store: `provenir gc` removed it on {}",
+                    moment(time)
+                )
             });
+            let attempt = self.attempt(&key)?.map(|attempt| attempt.to_string());
+            return Ok(collected.or(attempt).unwrap_or_else(|| "never run".to_owned()));
         };
         if last == key {
-            return Ok("its result is missing from the store".to_owned());
+            return Ok(match collected {
+                Some(time) => {
+                    format!(
+                        "its result is no longer in the store: `provenir gc` removed it on {}",
+                        moment(time)
+                    )
+                }
+                None => "its result is no longer in the store; no record says what removed it".to_owned(),
+            });
         }
         let old = match action_of_result(self.store, &last)? {
             Some(old) => Some(old),
@@ -144,11 +189,17 @@ impl<'a> Explainer<'a> {
         let Some(old) = old else {
             return Ok("changed since it last ran, of which no record says what it was".to_owned());
         };
-        let found = self.differences(&old, &self.survey.action(cell)?);
+        let found = self.differences(&old, &self.survey.action(cell)?, Some(cell))?;
         let mut told: Vec<String> = found.iter().take(BRIEF).map(ToString::to_string).collect();
         if found.len() > BRIEF {
             told.push(format!("{} more", found.len() - BRIEF));
         }
+        told.extend(collected.map(|time| {
+            format!(
+                "`provenir gc` removed an earlier result of the same on {}",
+                moment(time)
+            )
+        }));
         Ok(told.join("; "))
     }
 
@@ -175,16 +226,18 @@ impl<'a> Explainer<'a> {
         let earlier = past.uses(&self.plan.manifest, &name, None);
         Ok(Why {
             attempt: self.attempt(&key)?,
-            ..self.since(name, key, &new, earlier.first().copied())?
+            collected: self.collected(&key)?,
+            ..self.since(name, key, (&new, Some(cell)), earlier.first().copied())?
         })
     }
 
-    /// Compares with an earlier use of the cell, or with the nearest action of the kind.
+    /// Compares with an earlier use of the cell, or with the nearest action of the kind. With the action comes the cell of the
+    /// plan that is to execute it.
     fn since(
         &self,
         name: String,
         key: ActionKey,
-        new: &Action,
+        (new, cell): (&Action, Option<CellIndex>),
         earlier: Option<Use<'_>>,
     ) -> Result<Why, StoreError> {
         let past = self.past()?;
@@ -203,7 +256,7 @@ impl<'a> Explainer<'a> {
                 },
                 Some(old) => Why {
                     since,
-                    changes: self.changes(&old, new, 0, &mut BTreeSet::new())?,
+                    changes: self.all_changes(&old, new, cell)?,
                     ..Why::bare(name, Some(key), Reason::Changed)
                 },
             });
@@ -213,7 +266,7 @@ impl<'a> Explainer<'a> {
             None => Why::bare(name, Some(key), Reason::NeverRun),
             Some((found, old)) => Why {
                 since: Some(Moment::of(found)),
-                changes: self.changes(&old, new, 0, &mut BTreeSet::new())?,
+                changes: self.all_changes(&old, new, cell)?,
                 ..Why::bare(name, Some(key), Reason::New)
             },
         })
@@ -247,8 +300,12 @@ impl<'a> Explainer<'a> {
             (None, _) => Why::bare(name, Some(key), Reason::Unrecorded),
             // The nearest of its kind may be a later one, or this one: it explains nothing of then.
             (Some(_), None) => Why::bare(name, Some(key), Reason::NeverRun),
-            (Some(new), Some(found)) => self.since(name, key, &new, Some(*found))?,
+            (Some(new), Some(found)) => self.since(name, key, (&new, None), Some(*found))?,
         };
+        // A collection before an earlier run of the same explains nothing of this one.
+        let since = why.since.as_ref().and_then(|moment| moment.time);
+        let collected = self.last_collected(&key, Some(executed.started))?;
+        why.collected = collected.filter(|time| since.is_none_or(|since| *time > since));
         why.computed = computed;
         why.up_to_date = true;
         why.seconds = Second::of(self.store, &key)?;
@@ -274,7 +331,7 @@ impl<'a> Explainer<'a> {
             let places: BTreeSet<_> = new.inputs.iter().map(place).collect();
             old.inputs.retain(|input| places.contains(&place(input)));
             why.since = Some(Moment::of(*found));
-            why.changes = self.changes(&old, &new, 0, &mut BTreeSet::new())?;
+            why.changes = self.all_changes(&old, &new, Some(cell))?;
         }
         for root in self.roots(cell) {
             if let Standing::Due { key, reason } = &self.survey.standings[root] {
@@ -306,23 +363,67 @@ impl<'a> Explainer<'a> {
         roots
     }
 
-    /// What differs between two actions.
-    pub(super) fn differences(&self, old: &Action, new: &Action) -> Vec<Difference> {
+    /// What differs between two actions; the newer one is that of `cell`, or is recorded.
+    pub(super) fn differences(
+        &self,
+        old: &Action,
+        new: &Action,
+        cell: Option<CellIndex>,
+    ) -> Result<Vec<Difference>, StoreError> {
         let mut stages = self.plan.stages.iter();
         let kind = stages.find(|stage| stage.kind.name() == new.kind);
-        explained(differences(old, new), kind.map(|stage| &*stage.kind), old, new)
+        let found = explained(differences(old, new), kind.map(|stage| &*stage.kind), old, new);
+        if !found
+            .iter()
+            .any(|found| matches!(found, Difference::Source { .. }))
+        {
+            return Ok(found);
+        }
+        let mut found = named(found, &self.past()?.history, old, new);
+        let sources = cell.map(|cell| &self.plan.cells[cell].parameters.sources);
+        for difference in &mut found {
+            if let Difference::Source {
+                pointer,
+                new: Some(version),
+                ..
+            } = difference
+                && let Some(source) = sources
+                    .into_iter()
+                    .flatten()
+                    .find(|source| source.pointer == *pointer)
+            {
+                version.path = Some(source.path.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    fn all_changes(
+        &self,
+        old: &Action,
+        new: &Action,
+        cell: Option<CellIndex>,
+    ) -> Result<Vec<Change>, StoreError> {
+        self.changes(
+            self.differences(old, new, cell)?,
+            old,
+            new,
+            0,
+            &mut BTreeSet::new(),
+        )
     }
 
     /// What differs between two actions, and where changed artifacts come from.
     fn changes(
         &self,
+        differences: Vec<Difference>,
         old: &Action,
         new: &Action,
         depth: usize,
         seen: &mut BTreeSet<(Digest, Digest)>,
     ) -> Result<Vec<Change>, StoreError> {
         let mut changes = Vec::new();
-        for difference in self.differences(old, new) {
+        for difference in differences {
             let mut upstream = Vec::new();
             let mut more = 0;
             if let Difference::Input { port, .. } = &difference
@@ -369,7 +470,8 @@ impl<'a> Explainer<'a> {
                 past.action(self.store, &now.key)?,
             );
             if let (Some(old), Some(new)) = actions {
-                upstream.changes = self.changes(&old, &new, depth, seen)?;
+                let differences = self.differences(&old, &new, None)?;
+                upstream.changes = self.changes(differences, &old, &new, depth, seen)?;
             }
         }
         Ok(upstream)

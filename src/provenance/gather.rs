@@ -7,7 +7,7 @@ use super::identity::plain;
 use super::model::{Artifact, Cell, Execution, File, Input, Output, Provenance, Run, Source};
 use super::order::ordered;
 use super::recorded::{after, described, stage};
-use crate::lineage::{Graph, Node};
+use crate::lineage::{Graph, Node, Wiring};
 use crate::record::{Executed, PastRun, RunId};
 use crate::store::{ActionKey, StoreError};
 
@@ -76,7 +76,11 @@ impl Provenance {
             Selection::Run(_) => in_main.keys().copied().collect(),
             Selection::Actions { keys, .. } => keys.clone(),
         };
-        let nodes = closure(graph, &roots);
+        let mut wiring = Wiring::new();
+        for (key, makers) in main.wiring() {
+            wiring.entry(key).or_insert(makers);
+        }
+        let nodes = closure(graph, &roots, &wiring);
         let names: BTreeMap<ActionKey, String> = nodes
             .iter()
             .map(|(key, node)| {
@@ -186,13 +190,13 @@ fn execution<'a>(
         .or_else(|| same().last())
 }
 
-/// Actions with all that they were made from.
-fn closure(graph: &Graph, roots: &BTreeSet<ActionKey>) -> BTreeMap<ActionKey, Node> {
+/// Actions with all that they were made from, as the run was wired that is exported.
+fn closure(graph: &Graph, roots: &BTreeSet<ActionKey>, wiring: &Wiring) -> BTreeMap<ActionKey, Node> {
     let mut nodes = BTreeMap::new();
     let mut open: Vec<ActionKey> = roots.iter().copied().collect();
     while let Some(key) = open.pop() {
         if !nodes.contains_key(&key)
-            && let Some(node) = graph.node(&key)
+            && let Some(node) = graph.node_wired(&key, wiring)
         {
             open.extend(node.inputs.iter().filter_map(|link| link.from));
             nodes.insert(key, node);
@@ -263,7 +267,11 @@ impl<'a> Gathering<'a> {
             let from = link.from.and_then(|key| {
                 let cell = *placed.get(&key)?;
                 let outputs = &self.cells[cell].outputs;
-                let output = outputs.iter().position(|output| output.content == link.content)?;
+                let gave = |output: &Output| {
+                    let is_port = link.output.as_ref().is_none_or(|port| *port == output.port);
+                    is_port && output.content == link.content
+                };
+                let output = outputs.iter().position(gave)?;
                 Some((cell, output))
             });
             Input {

@@ -6,8 +6,9 @@ use camino::Utf8Path;
 use jiff::Timestamp;
 
 use super::Annotation;
-use super::model::{Executed, OutcomeFile, Record, RunFile};
+use super::model::{Executed, OutcomeFile, Record, RunFile, Wire};
 use super::read::{FlawedRun, RunStore, StoredRun};
+use crate::plan::CellIndex;
 use crate::store::{ActionKey, Layout, StoreError};
 
 /// The runs of a store with their records, the latest first.
@@ -40,9 +41,27 @@ pub struct PastRun {
     /// Attempts that failed.
     pub failed: Vec<Failed>,
     /// Positions in the plan of the cells that it has results of, by name; of those of earlier records nothing is known.
-    positions: BTreeMap<String, usize>,
+    positions: BTreeMap<String, CellIndex>,
+    /// Those cells by position.
+    placed: BTreeMap<CellIndex, Placed>,
     /// What a person added to it.
     pub annotation: Annotation,
+}
+
+/// A cell of a run that has a result.
+struct Placed {
+    key: ActionKey,
+    /// Where what it took came from, input by input; `None` in records that do not tell.
+    wires: Option<Vec<Wire>>,
+}
+
+/// What gave an artifact that an action took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Maker {
+    /// The action.
+    pub action: ActionKey,
+    /// Its output port.
+    pub output: String,
 }
 
 /// An attempt that failed.
@@ -66,13 +85,19 @@ impl PastRun {
             reused: Vec::new(),
             failed: Vec::new(),
             positions: BTreeMap::new(),
+            placed: BTreeMap::new(),
             stored,
         };
         for record in run.stored.records()? {
             match record {
-                Record::Executed(executed) => {
+                Record::Executed(mut executed) => {
                     if let Some(position) = executed.position {
+                        let placed = Placed {
+                            key: executed.key,
+                            wires: executed.wires.take(),
+                        };
                         run.positions.insert(executed.cell.clone(), position);
+                        run.placed.insert(position, placed);
                     }
                     run.executed.push(*executed);
                 }
@@ -83,9 +108,20 @@ impl PastRun {
                     key,
                     message: failure.message,
                 }),
-                Record::Reused { cells, positions } => {
-                    let names = cells.iter().map(|(cell, _)| cell.clone());
-                    run.positions.extend(names.zip(positions));
+                Record::Reused {
+                    cells,
+                    positions,
+                    wires,
+                } => {
+                    let mut wires = wires.into_iter();
+                    for ((cell, key), position) in cells.iter().zip(positions) {
+                        let placed = Placed {
+                            key: *key,
+                            wires: wires.next(),
+                        };
+                        run.positions.insert(cell.clone(), position);
+                        run.placed.insert(position, placed);
+                    }
                     run.reused.extend(cells);
                 }
             }
@@ -107,6 +143,31 @@ impl PastRun {
         let reused = self.reused.iter().map(|(cell, key)| (cell.as_str(), *key));
         let executed = self.executed.iter().map(|done| (done.cell.as_str(), done.key));
         reused.chain(executed)
+    }
+
+    /// What each of its cells that has a result took from where, input by input, as far as its record tells, with the cell's
+    /// action; in the order of the plan, so that of cells that are one action the first never takes what the others gave.
+    pub fn wiring(&self) -> impl Iterator<Item = (ActionKey, Vec<Maker>)> {
+        let placed = self.placed.values();
+        placed.filter_map(|placed| Some((placed.key, self.makers(placed)?)))
+    }
+
+    /// The same of one cell.
+    pub fn wiring_of(&self, cell: &str) -> Option<(ActionKey, Vec<Maker>)> {
+        let placed = self.placed.get(self.positions.get(cell)?)?;
+        Some((placed.key, self.makers(placed)?))
+    }
+
+    fn makers(&self, placed: &Placed) -> Option<Vec<Maker>> {
+        let wires = placed.wires.as_ref()?.iter();
+        wires
+            .map(|Wire(position, output)| {
+                Some(Maker {
+                    action: self.placed.get(position)?.key,
+                    output: output.clone(),
+                })
+            })
+            .collect()
     }
 
     /// The manifest that it was asked to run, absolute.
@@ -159,6 +220,12 @@ impl History {
     pub fn executions(&self, key: &ActionKey) -> impl Iterator<Item = (&PastRun, &Executed)> {
         let found = self.executed.get(key).into_iter().flatten();
         found.map(|(run, index)| (&self.runs[*run], &self.runs[*run].executed[*index]))
+    }
+
+    /// The source file that an action took at a parameter, as the manifest of its latest execution named it.
+    pub fn source(&self, key: &ActionKey, pointer: &str) -> Option<&Utf8Path> {
+        self.executions(key)
+            .find_map(|(_, done)| done.sources.get(pointer).map(AsRef::as_ref))
     }
 
     /// The last attempt at an action that failed.

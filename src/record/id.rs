@@ -79,6 +79,7 @@ mod tests {
         assert!(!name.answers_to("") && !name.answers_to("x"));
         for other in [
             "noop.jsonl",
+            "gc.jsonl",
             "20251128",
             "20251128-015212.345-7k3f-x",
             "20251128-015212.345-../x",

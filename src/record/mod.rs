@@ -10,6 +10,7 @@
 //!     outcome.json            how it ended; missing while it runs, and for ever if it was killed
 //!     annotation.json         tags, a note, a pin: what people add
 //!   noop.jsonl                one line for each run that executed nothing and found what the latest of its manifest had
+//!   gc.jsonl                  the results that each collection removed
 //! ```
 //!
 //! * [`Recorder`] writes a run while it happens: a subscriber of the engine's events.
@@ -19,6 +20,7 @@
 //! all runs goes on without it, and names it ([`FlawedRun`]).
 
 mod annotation;
+mod collected;
 mod git;
 mod history;
 mod id;
@@ -29,9 +31,9 @@ mod recorder;
 
 pub use annotation::Annotation;
 pub use git::Git;
-pub use history::{Failed, History, PastRun};
+pub use history::{Failed, History, Maker, PastRun};
 pub use id::RunId;
 pub use latest::Latest;
-pub use model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, RunFile, is_render};
+pub use model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, RunFile, Wire, is_render};
 pub use read::{Execution, FlawedRun, RunStore, StoredRun};
 pub use recorder::{Recorder, Request};

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{Git, RunId};
 use crate::exec::{Due, Failure, Summary};
+use crate::plan::CellIndex;
 use crate::store::{Action, ActionKey, Artifact, Outcome, Owner};
 
 /// Format of the files of a run. 1 - the first.
@@ -80,6 +81,10 @@ impl Host {
     }
 }
 
+/// Where an artifact that a cell took came from: the position in the plan of the cell that gave it, and its output there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wire(pub CellIndex, pub String);
+
 /// A cell that was executed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Executed {
@@ -111,6 +116,10 @@ pub struct Executed {
     /// Its position in the plan. Absent in earlier records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<usize>,
+    /// Where what it took came from, in the order of its action's inputs: equal content does not tell. Absent in earlier
+    /// records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wires: Option<Vec<Wire>>,
     /// Its log below the run's folder, where it said anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<Utf8PathBuf>,
@@ -144,6 +153,9 @@ pub enum Record {
         /// The position of each in the plan. Absent in earlier records.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         positions: Vec<usize>,
+        /// Where what each took came from. Absent in earlier records.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        wires: Vec<Vec<Wire>>,
     },
 }
 

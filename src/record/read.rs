@@ -94,6 +94,11 @@ impl RunStore {
         self.folder.join("noop.jsonl")
     }
 
+    /// The file of what collections removed.
+    pub(super) fn collections(&self) -> Utf8PathBuf {
+        self.folder.join("gc.jsonl")
+    }
+
     /// All runs, the latest first.
     pub fn runs(&self) -> Result<Vec<StoredRun>, StoreError> {
         let failed = || StoreError::io("cannot read the records of runs");

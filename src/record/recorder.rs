@@ -19,8 +19,9 @@ use provenir_api::protocol::Level;
 use serde::Serialize;
 
 use self::lines::Lines;
+pub(super) use self::lines::line;
 use self::log::CellLog;
-use super::model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, RunFile};
+use super::model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, RunFile, Wire};
 use super::{Git, RunId};
 use crate::clock;
 use crate::exec::{CellRef, Event, Subscriber, Summary};
@@ -49,6 +50,8 @@ pub struct Recorder<'a> {
     started: Timestamp,
     files: Option<Files>,
     running: BTreeMap<CellIndex, Running>,
+    /// What the log of a cell that is executed once more says first.
+    again: BTreeMap<CellIndex, String>,
     platforms: BTreeMap<u32, BTreeMap<String, String>>,
     /// Cells found in the store and not written down yet.
     reused: BTreeMap<CellIndex, ActionKey>,
@@ -105,6 +108,7 @@ impl<'a> Recorder<'a> {
             started: clock::now(),
             files: None,
             running: BTreeMap::new(),
+            again: BTreeMap::new(),
             platforms: BTreeMap::new(),
             reused: BTreeMap::new(),
             keys: BTreeMap::new(),
@@ -214,11 +218,20 @@ impl<'a> Recorder<'a> {
             .collect()
     }
 
+    /// Where what a cell takes comes from.
+    fn wires(&self, cell: CellIndex) -> Vec<Wire> {
+        let inputs = self.plan.cells[cell].inputs.iter();
+        inputs
+            .map(|input| Wire(input.producer, input.output.to_owned()))
+            .collect()
+    }
+
     /// Writes down the cells found in the store since this was last done.
     fn record_reused(&mut self) -> io::Result<()> {
         let reused = std::mem::take(&mut self.reused);
         self.record(&Record::Reused {
             positions: reused.keys().copied().collect(),
+            wires: reused.keys().map(|cell| self.wires(*cell)).collect(),
             cells: reused
                 .into_iter()
                 .map(|(cell, key)| (self.plan.name(cell), key))
@@ -250,6 +263,35 @@ impl<'a> Recorder<'a> {
             &files.folder.join("outcome.json"),
             &pretty(&outcome)?,
         )
+    }
+
+    /// Writes down an attempt that failed.
+    fn failed(&mut self, event: &Event<'_>) -> io::Result<()> {
+        let (Event::CellFailed {
+            cell,
+            key,
+            failure,
+            seconds,
+            ..
+        }
+        | Event::CellRetried {
+            cell,
+            key,
+            failure,
+            seconds,
+            ..
+        }) = event
+        else {
+            return Ok(());
+        };
+        let (_, log) = self.over(cell.index)?;
+        self.record(&Record::Failed {
+            cell: cell.to_string(),
+            key: *key,
+            seconds: *seconds,
+            failure: (*failure).clone(),
+            log,
+        })
     }
 
     fn write(&mut self, event: &Event<'_>) -> io::Result<()> {
@@ -304,6 +346,9 @@ impl<'a> Recorder<'a> {
             }
             Event::CellStarted { cell, log, .. } => {
                 self.running.insert(cell.index, Running::new(log));
+                if let Some(told) = self.again.remove(&cell.index) {
+                    self.log(*cell, Level::Info, &told)?;
+                }
             }
             Event::WorkerLost {
                 cell,
@@ -337,31 +382,25 @@ impl<'a> Recorder<'a> {
                     sources: self.sources(cell.index),
                     action: Some((*action).clone()),
                     position: Some(cell.index),
+                    wires: Some(self.wires(cell.index)),
                     log,
                 })))?;
             }
-            Event::CellFailed {
+            Event::CellFailed { .. } => self.failed(event)?,
+            Event::CellRetried {
                 cell,
-                key,
                 failure,
-                seconds,
-                ..
-            }
-            | Event::CellRetried {
-                cell,
-                key,
-                failure,
-                seconds,
+                attempt,
+                attempts,
                 ..
             } => {
-                let (_, log) = self.over(cell.index)?;
-                self.record(&Record::Failed {
-                    cell: cell.to_string(),
-                    key: *key,
-                    seconds: *seconds,
-                    failure: (*failure).clone(),
-                    log,
-                })?;
+                let reason = failure.message.lines().next().unwrap_or_default();
+                let told = format!(
+                    "── attempt {} of {attempts}; attempt {attempt} failed: {reason} ──",
+                    attempt + 1
+                );
+                self.again.insert(cell.index, told);
+                self.failed(event)?;
             }
             Event::CellCancelled { cell, .. } => {
                 self.over(cell.index)?;

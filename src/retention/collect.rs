@@ -4,6 +4,7 @@ use camino::Utf8Path;
 use provenir_api::Digest;
 
 use super::reach::Survey;
+use crate::record::RunStore;
 use crate::store::{Catalogue, Remover, Store, StoreError, sweep};
 
 /// What was removed.
@@ -19,21 +20,30 @@ pub struct Removed {
     pub spared: usize,
 }
 
-/// Removes what a survey found unwanted. Results go before their objects, so that at every moment what has a result has
+/// Removes what a survey found unwanted, and notes which results. Results go before their objects, so that at every moment what has a result has
 /// its objects. What other processes begin to use meanwhile stays: an action that is being executed keeps its
 /// result, an object that is named by then, or touched, stays.
 pub fn collect(store: &Store, survey: &Survey) -> Result<Removed, StoreError> {
     let mut remover = Remover::new(store);
     let mut removed = Removed::default();
-    for unwanted in &survey.results {
-        let files: Vec<&Utf8Path> = unwanted.files.iter().map(AsRef::as_ref).collect();
-        if remover.result(&unwanted.key, &files)? {
-            removed.results += 1;
-            removed.bytes += unwanted.own_bytes;
-        } else {
-            removed.spared += 1;
+    let mut gone = Vec::new();
+    let mut remove = || -> Result<(), StoreError> {
+        for unwanted in &survey.results {
+            let files: Vec<&Utf8Path> = unwanted.files.iter().map(AsRef::as_ref).collect();
+            if remover.result(&unwanted.key, &files)? {
+                gone.push(unwanted.key);
+                removed.bytes += unwanted.own_bytes;
+            } else {
+                removed.spared += 1;
+            }
         }
-    }
+        Ok(())
+    };
+    let done = remove();
+    removed.results = gone.len();
+    let runs = RunStore::new(store.layout());
+    let noted = runs.note_collected(&gone);
+    done?;
     let named: BTreeSet<Digest> = Catalogue::read(store.layout())?
         .all()
         .flat_map(|stored| stored.result.outputs.iter().map(|artifact| artifact.object))
@@ -54,6 +64,8 @@ pub fn collect(store: &Store, survey: &Survey) -> Result<Removed, StoreError> {
         }
     }
     sweep(store.layout())?;
+    // On a full disk there is room now.
+    noted.or_else(|_| runs.note_collected(&gone))?;
     removed.bytes += survey.abandoned.bytes;
     Ok(removed)
 }

@@ -37,6 +37,13 @@ fn a_cell_that_fails_is_tried_as_often_as_its_stage_allows() {
         log.contains("attempt 1 fails") && log.contains("attempt 2 fails"),
         "{log}"
     );
+    let said: Vec<&str> = log.lines().map(|line| line.split_once(' ').unwrap().1).collect();
+    insta::assert_snapshot!(said.join("\n"), @r"
+    attempt 1 fails
+    ── attempt 2 of 3; attempt 1 failed: not yet ──
+    attempt 2 fails
+    ── attempt 3 of 3; attempt 2 failed: not yet ──
+    ");
     // Neither is in the key.
     context.write(
         "pipeline.toml",

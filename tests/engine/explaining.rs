@@ -14,6 +14,16 @@ fn said(context: &Context, arguments: &[&str]) -> String {
     for part in parts {
         plain.push_str(part.split_once(')').map_or(part, |(_, rest)| rest));
     }
+    without_times(&plain)
+}
+
+fn without_times(text: &str) -> String {
+    let mut parts = text.split(" on 20");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        plain.push_str(" on [TIME]");
+        plain.push_str(part.split_once(" UTC").map_or(part, |(_, rest)| rest));
+    }
     plain
 }
 
@@ -132,10 +142,10 @@ fn what_was_collected_is_still_known() {
         .assert_code(0);
     let expected = "
     why
-      second, all 3 cells: value 0.75 → 0.5
+      second, all 3 cells: value 0.75 → 0.5; `provenir gc` removed an earlier result of the same on [TIME]
       total: depends on what `second` gives
     ";
-    let told = context.run(&["plan"]).assert_code(0).stdout;
+    let told = without_times(&context.run(&["plan"]).assert_code(0).stdout);
     let reasons: Vec<&str> = told
         .split("\nwhy\n")
         .nth(1)
@@ -159,13 +169,75 @@ fn what_was_collected_is_still_known() {
         .assert_code(0);
     insta::assert_snapshot!(said(&context, &["why", "first[a=1]"]), @r"
     first[a=1]
-      has to run, because its result is gone, which run [RUN 3] had: `provenir gc` removed it, or somebody deleted it
+      has to run, because its result, which run [RUN 3] had, is no longer in the store: `provenir gc` removed it on [TIME]
     ");
     fs_err::remove_file(context.path("cache/index-v1.sqlite")).unwrap();
+    let told = without_times(&context.run(&["plan"]).assert_code(0).stdout);
+    assert!(
+        told.contains(
+            "first, all 3 cells: its result is no longer in the store: `provenir gc` removed it on [TIME]"
+        ),
+        "{told}"
+    );
+    // Long after, too; and what was not collected is not put down to a collection.
+    context.executed(&[]);
+    insta::assert_snapshot!(said(&context, &["why", "first[a=1]"]), @r"
+    first[a=1]
+      is up to date: run [RUN 4] computed it
+      it ran then, because its result, which run [RUN 3] had, was no longer in the store: `provenir gc` had removed it on [TIME]
+    ");
+    fs_err::remove_dir_all(context.path("cache/results-v1")).unwrap();
+    fs_err::remove_file(context.path("cache/index-v1.sqlite")).unwrap();
+    insta::assert_snapshot!(said(&context, &["why", "first[a=1]"]), @r"
+    first[a=1]
+      has to run, because its result, which run [RUN 4] had, is no longer in the store; no record says what removed it
+    ");
     let told = context.run(&["plan"]).assert_code(0).stdout;
     assert!(
-        told.contains("first, all 3 cells: its result is missing from the store"),
+        told.contains("its result is no longer in the store; no record says what removed it"),
         "{told}"
+    );
+}
+
+#[test]
+fn a_changed_file_is_told_with_its_path_and_its_content() {
+    let context = Context::new(&CHAIN.replace(
+        "params = { value = 0.5 }",
+        "params = { value = 0.5, file = \"data.txt\" }",
+    ));
+    context.write("data.txt", "one");
+    context.write("other.txt", "three");
+    context.executed(&[]);
+    context.write("data.txt", "three");
+    let digest = |text: &str| provenir_api::Digest::of(text.as_bytes()).short();
+    let changed = format!(
+        "file: the content of `data.txt` changed, {} → {}",
+        digest("one"),
+        digest("three")
+    );
+    let raw = |arguments: &[&str]| context.run(arguments).assert_code(0).stdout;
+    for told in [raw(&["plan"]), raw(&["why", "second[a=1]"])] {
+        assert!(told.contains(&changed), "{told}");
+    }
+    let set = ["--set", "stages.second.params.file='other.txt'"];
+    let told = raw(&[&["why", "second[a=1]"], &set[..]].concat());
+    let renamed = format!(
+        "file: `data.txt` (content {}) → `other.txt` (content {})",
+        digest("one"),
+        digest("three")
+    );
+    assert!(told.contains(&renamed), "{told}");
+    // And downstream, long after.
+    context.executed(&[]);
+    let told = raw(&["why", "total"]);
+    assert_eq!(told.matches(&changed).count(), 2, "{told}");
+    let why: Value = serde_json::from_str(&raw(&["why", "second[a=1]", "--json"])).unwrap();
+    assert_eq!(
+        why[0]["changes"][0]["source"]["new"],
+        serde_json::json!({
+            "content": provenir_api::Digest::of(b"three").hex(),
+            "path": "data.txt",
+        })
     );
 }
 

@@ -343,6 +343,91 @@ fn what_is_not_known_is_said() {
     ");
 }
 
+/// Stages that give equal content: what came of which, the record of the run says.
+const EQUAL: &str = r#"
+format = 1
+pipeline.name = "equal"
+stages.demos = { kind = "noop", params = { value = 5 } }
+stages.corrupted = { kind = "noop", inputs = { one = "demos" } }
+stages.beside = { kind = "noop", inputs = { one = "demos" }, params = { value = 1 } }
+stages.trained = { kind = "noop", inputs = { one = "corrupted" }, params = { value = 1 } }
+stages.last = { kind = "noop", inputs = { one = "trained" }, params = { value = 2 } }
+"#;
+
+#[test]
+fn lineage_follows_what_was_wired_and_not_what_is_equal() {
+    let context = Context::new(EQUAL);
+    // `beside` and `trained` are one action, wired in two ways.
+    assert_eq!(context.executed(&[]).len(), 4);
+    let tree = |cell: &str| {
+        let told = lineage(&context, &[cell]);
+        let tree = told.split("\nmade from\n").nth(1).unwrap();
+        let tree = tree.split("\n\n").next().unwrap().lines();
+        tree.map(|line| line.strip_prefix("  ").unwrap_or(line).to_owned() + "\n")
+            .collect::<String>()
+    };
+    insta::assert_snapshot!(tree("trained"), @r"
+    └─ one ← corrupted: noop, action [DIGEST]
+       └─ one ← demos: noop, action [DIGEST], value=5.0
+    ");
+    insta::assert_snapshot!(tree("beside"), @"└─ one ← demos: noop, action [DIGEST], value=5.0");
+    for cell in ["trained", "beside"] {
+        assert!(lineage(&context, &[cell]).starts_with(&format!("{cell}: noop")));
+    }
+    insta::assert_snapshot!(tree("corrupted"), @"└─ one ← demos: noop, action [DIGEST], value=5.0");
+    let graph = json(&context, &["lineage", "trained", "--json"]);
+    let focus = graph["nodes"].as_array().unwrap().iter();
+    let focus = focus
+        .clone()
+        .find(|node| node["action"] == graph["focus"])
+        .unwrap();
+    assert_eq!(focus["inputs"][0]["output"], "sum");
+    // A run that finds everything wired in another way is what counts from then on.
+    let rewired = EQUAL.replace("one = \"corrupted\"", "one = \"demos\"");
+    context.write("pipeline.toml", &rewired);
+    assert_eq!(context.executed(&[]), [""; 0]);
+    insta::assert_snapshot!(tree("trained"), @"└─ one ← demos: noop, action [DIGEST], value=5.0");
+    context.write("pipeline.toml", EQUAL);
+    assert_eq!(context.executed(&[]), [""; 0]);
+    let told = tree("trained");
+    assert!(told.contains("one ← corrupted: noop"), "{told}");
+    // Records that do not tell: of several that gave the same, one that did not take it is where it comes from.
+    for run in context.runs() {
+        let path = run.join("records.jsonl");
+        let records = fs_err::read_to_string(&path).unwrap();
+        let stripped = records.lines().map(|line| {
+            let mut record: Value = serde_json::from_str(line).unwrap();
+            record.as_object_mut().unwrap().remove("wires").unwrap();
+            record.to_string() + "\n"
+        });
+        fs_err::write(&path, stripped.collect::<String>()).unwrap();
+    }
+    let told = tree("trained");
+    assert!(
+        told.contains("one ← demos: noop") && !told.contains("corrupted"),
+        "{told}"
+    );
+}
+
+/// Twice the same that changes nothing is one action, and takes what it gives.
+#[test]
+fn an_action_that_takes_what_it_gives_comes_from_what_is_before_it() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "twice"
+        stages.demos = { kind = "noop", params = { value = 5 } }
+        stages.once = { kind = "noop", inputs = { one = "demos" } }
+        stages.twice = { kind = "noop", inputs = { one = "once" } }
+        "#,
+    );
+    assert_eq!(context.executed(&[]), ["demos", "once"]);
+    for cell in ["once", "twice"] {
+        let told = lineage(&context, &[cell]);
+        assert!(told.contains("one ← demos: noop"), "{told}");
+    }
+}
+
 /// What gives on what it took is not where it comes from: not for those that took the same, and least of all for itself.
 #[test]
 fn a_cell_that_changes_nothing_is_nobodys_origin() {
@@ -455,7 +540,7 @@ fn a_file_is_stale_by_what_it_holds() {
     };
     // Another action, of which it is not known that it gives the same: the length is what counts.
     context.write("data.txt", "five");
-    insta::assert_snapshot!(line("copy.parquet"), @"stale, as far as is known: `pipeline.toml` makes it by another action today (total: the file at file changed), whose result is not in the store; `provenir run pipeline.toml` makes it");
+    insta::assert_snapshot!(line("copy.parquet"), @"stale, as far as is known: `pipeline.toml` makes it by another action today (total: file: the content of `data.txt` changed, [DIGEST] → [DIGEST]), whose result is not in the store; `provenir run pipeline.toml` makes it");
     assert_eq!(context.executed(&[]), ["total"]);
     for file in ["copy.parquet", "out/total.parquet"] {
         assert_eq!(
@@ -467,5 +552,5 @@ fn a_file_is_stale_by_what_it_holds() {
     assert_eq!(found["file"]["stale"], false);
     context.write("data.txt", "longer");
     context.executed(&[]);
-    insta::assert_snapshot!(line("copy.parquet"), @"stale: `pipeline.toml` makes another today (total: the file at file changed); the newer result is in the store; `provenir run pipeline.toml` publishes it");
+    insta::assert_snapshot!(line("copy.parquet"), @"stale: `pipeline.toml` makes another today (total: file: the content of `data.txt` changed, [DIGEST] → [DIGEST]); the newer result is in the store; `provenir run pipeline.toml` publishes it");
 }

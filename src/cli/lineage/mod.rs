@@ -27,6 +27,8 @@ use freshness::Told;
 /// What is traced, and what is said of it before its lineage.
 struct Traced {
     key: ActionKey,
+    /// The cell that was named.
+    cell: Option<String>,
     head: Vec<String>,
     /// What a program is told of a file.
     file: Option<serde_json::Value>,
@@ -39,7 +41,7 @@ pub(super) fn lineage(edition: &Edition, arguments: &LineageArguments) -> Result
     let graph = Graph::read(&store)?;
     session::warn_of_flawed(&graph.history().flawed);
     let traced = find(edition, arguments, &store, &graph)?;
-    let nodes = graph.lineage(&store, &traced.key);
+    let nodes = graph.lineage(&store, &traced.key, traced.cell.as_deref());
     let format = if arguments.json {
         LineageFormat::Json
     } else {
@@ -138,6 +140,7 @@ fn trace_digest(beginning: &Beginning<'_>, store: &Store, graph: &Graph) -> Resu
     };
     Ok(Traced {
         key,
+        cell: None,
         head: Vec::new(),
         file: None,
     })
@@ -162,6 +165,7 @@ fn trace_cell(
     if let Standing::Cached(result) = &survey.standings[cell] {
         return Ok(Traced {
             key: result.key(),
+            cell: Some(name),
             head: Vec::new(),
             file: None,
         });
@@ -182,6 +186,7 @@ fn trace_cell(
                 "{}; this is the lineage of its last result (`provenir why` tells more)\n",
                 absent(&plan, store, &survey, cell)
             )],
+            cell: Some(name),
             file: None,
         }),
         None => Err(CommandError::request(format!("`{name}` has no result yet"))
@@ -235,6 +240,7 @@ fn trace_file(
     head.push(String::new());
     Ok(Traced {
         key,
+        cell: None,
         head,
         file: Some(json!({
             "path": path,

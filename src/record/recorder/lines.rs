@@ -45,7 +45,7 @@ impl Lines {
 }
 
 /// A value as a line.
-pub(super) fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
+pub(in crate::record) fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec(value)?;
     bytes.push(b'\n');
     Ok(bytes)
