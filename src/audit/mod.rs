@@ -11,5 +11,5 @@ mod verdict;
 
 pub use compare::first_difference;
 pub use place::Place;
-pub use rerun::{Audited, Chosen, Request, audit, choose};
+pub use rerun::{Audited, Choice, Chosen, Request, audit, choose};
 pub use verdict::{Record, Verdict, verdicts};

@@ -50,18 +50,30 @@ pub struct Audited {
     pub verdict: Verdict,
 }
 
-/// The cells to compute again: of those that are chosen, those whose results the store has; and how many it has not.
-pub fn choose(plan: &Plan, survey: &Survey<'_>, chosen: Chosen<'_>) -> (BTreeSet<CellIndex>, usize) {
+/// The cells of an audit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// Those to compute again: of those that are chosen, those whose results the store has.
+    pub cells: BTreeSet<CellIndex>,
+    /// Those whose results it has not.
+    pub lacking: Vec<CellIndex>,
+    /// Those that a sample leaves out, although the store has their results. Cells that are one action with one of the sample
+    /// are not among them.
+    pub left_out: Vec<CellIndex>,
+}
+
+/// Chooses the cells of an audit.
+pub fn choose(plan: &Plan, survey: &Survey<'_>, chosen: Chosen<'_>) -> Choice {
     let wanted: BTreeSet<CellIndex> = match chosen {
         Chosen::All | Chosen::Sample { .. } => (0..plan.cells.len()).collect(),
         Chosen::Chains(cells) => plan.with_ancestors(cells),
     };
     let mut found: Vec<(CellIndex, ActionKey)> = Vec::new();
-    let mut lacking = 0;
+    let mut choice = Choice::default();
     for cell in wanted {
         match &survey.standings[cell] {
             Standing::Cached(result) => found.push((cell, result.key())),
-            Standing::Due { .. } | Standing::Unknown { .. } => lacking += 1,
+            Standing::Due { .. } | Standing::Unknown { .. } => choice.lacking.push(cell),
         }
     }
     if let Chosen::Sample { count, seed } = chosen {
@@ -69,9 +81,12 @@ pub fn choose(plan: &Plan, survey: &Survey<'_>, chosen: Chosen<'_>) -> (BTreeSet
         let mut seen = BTreeSet::new();
         found.retain(|(_, key)| seen.insert(*key));
         found.sort_by_key(|(_, key)| Digest::of(format!("audit {seed} {key}").as_bytes()));
-        found.truncate(count);
+        let left_out = found.split_off(count.min(found.len()));
+        choice.left_out = left_out.into_iter().map(|(cell, _)| cell).collect();
+        choice.left_out.sort_unstable();
     }
-    (found.into_iter().map(|(cell, _)| cell).collect(), lacking)
+    choice.cells = found.into_iter().map(|(cell, _)| cell).collect();
+    choice
 }
 
 /// Computes cells again in a scratch store and compares what comes out with what the store has. What they take that is not to be

@@ -9,7 +9,7 @@ use super::arguments::AuditArguments;
 use super::error::{CommandError, Exit};
 use super::measure::count;
 use super::{Edition, environment, run, session, terminal};
-use crate::audit::{Audited, Chosen, Request, Verdict, audit as compute, choose};
+use crate::audit::{Audited, Choice, Chosen, Request, Verdict, audit as compute, choose};
 use crate::clock;
 use crate::display::{Display, Mode, duration, grouped};
 use crate::exec::{self, Options, Standing, Survey};
@@ -37,7 +37,11 @@ pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exi
         (None, false) if !chains.is_empty() => Chosen::Chains(&chains),
         (None, false) => return Err(nothing_chosen(&plan, &store, &survey)?),
     };
-    let (cells, lacking) = choose(&plan, &survey, chosen);
+    let Choice {
+        cells,
+        lacking,
+        left_out,
+    } = choose(&plan, &survey, chosen);
     if cells.is_empty() {
         return Err(CommandError::request("the store has no result to compute again")
             .help("`provenir run` computes what the manifest describes; an audit computes that once more and compares"));
@@ -86,18 +90,24 @@ pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exi
         &options,
         &mut display,
     )?;
-    let divergences = divergences(&plan, &store, &survey)?;
+    let names = |cells: &[CellIndex]| cells.iter().map(|cell| plan.name(*cell)).collect();
+    let found = Found {
+        audited,
+        lacking: names(&lacking),
+        left_out: names(&left_out),
+        divergences: divergences(&plan, &store, &survey)?,
+    };
     if arguments.json {
-        let text = serde_json::to_string_pretty(&as_json(&audited, lacking, &divergences))
-            .map_err(std::io::Error::from)?;
+        let text = serde_json::to_string_pretty(&as_json(&found)).map_err(std::io::Error::from)?;
         terminal::print(&format!("{text}\n"))?;
     } else {
-        terminal::print(&in_words(&audited, lacking, &divergences))?;
+        terminal::print(&in_words(&found))?;
     }
     if interrupted {
         return Ok(Exit::Interrupted);
     }
-    let is_bad = audited
+    let is_bad = found
+        .audited
         .iter()
         .any(|found| matches!(found.verdict, Verdict::Differs { .. } | Verdict::Failed { .. }));
     Ok(if is_bad { Exit::StageFailed } else { Exit::Done })
@@ -148,6 +158,16 @@ fn divergences(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Result<Vec<Di
     Ok(found)
 }
 
+/// All that an audit has to tell.
+struct Found {
+    audited: Vec<Audited>,
+    /// Cells that were chosen, and that the store has no result of.
+    lacking: Vec<String>,
+    /// Cells that the sample left out.
+    left_out: Vec<String>,
+    divergences: Vec<Divergence>,
+}
+
 /// A second, different result that the store keeps.
 #[derive(Serialize)]
 struct Divergence {
@@ -158,8 +178,31 @@ struct Divergence {
     platform: BTreeMap<String, String>,
 }
 
-fn in_words(audited: &[Audited], lacking: usize, divergences: &[Divergence]) -> String {
-    let number = |wanted: fn(&Verdict) -> bool| audited.iter().filter(|found| wanted(&found.verdict)).count();
+/// Names of cells, the first few of many.
+fn named(cells: &[String]) -> String {
+    /// So many are named.
+    const NAMED: usize = 3;
+    let mut named: Vec<String> = cells.iter().take(NAMED).cloned().collect();
+    if cells.len() > NAMED {
+        named.push(format!("and {} more", grouped(cells.len() - NAMED)));
+    }
+    named.join(", ")
+}
+
+fn in_words(found: &Found) -> String {
+    let Found {
+        audited,
+        lacking,
+        left_out,
+        divergences,
+    } = found;
+    let with = |wanted: fn(&Verdict) -> bool| {
+        let found = audited.iter().filter(move |found| wanted(&found.verdict));
+        found.map(|found| found.cell.clone()).collect::<Vec<String>>()
+    };
+    let number = |wanted: fn(&Verdict) -> bool| with(wanted).len();
+    let blocked = with(|verdict| matches!(verdict, Verdict::Blocked));
+    let volatile = with(|verdict| matches!(verdict, Verdict::Volatile));
     let reproduced = number(|verdict| matches!(verdict, Verdict::Reproduced));
     let mut text = format!(
         "{} of {} reproduced",
@@ -183,15 +226,10 @@ fn in_words(audited: &[Audited], lacking: usize, divergences: &[Divergence]) -> 
             number(|verdict| matches!(verdict, Verdict::Failed { .. })),
             "failed",
         ),
-        (
-            number(|verdict| matches!(verdict, Verdict::Blocked)),
-            "not comparable, because what they take came out differently or failed",
-        ),
-        (
-            number(|verdict| matches!(verdict, Verdict::Volatile)),
-            "not compared, because they are declared volatile",
-        ),
-        (lacking, "without a result in the store"),
+        (blocked.len(), "not comparable"),
+        (volatile.len(), "not compared"),
+        (lacking.len(), "without a result"),
+        (left_out.len(), "not in the sample"),
     ] {
         if count > 0 {
             let _ = write!(text, ", {} {what}", grouped(count));
@@ -216,6 +254,19 @@ fn in_words(audited: &[Audited], lacking: usize, divergences: &[Divergence]) -> 
     }
     if more > 0 {
         let _ = writeln!(text, "  and {} more", grouped(more));
+    }
+    for (why, cells) in [
+        (
+            "not comparable, because what they take came out differently or failed",
+            &blocked,
+        ),
+        ("not compared, because they are declared volatile", &volatile),
+        ("without a result in the store", lacking),
+        ("not in the sample", left_out),
+    ] {
+        if !cells.is_empty() {
+            let _ = writeln!(text, "  {why}: {}", named(cells));
+        }
     }
     if !divergences.is_empty() {
         text.push_str("\nthe store keeps second, different results of earlier runs\n");
@@ -257,9 +308,9 @@ fn told(verdict: &Verdict) -> Option<String> {
     }
 }
 
-fn as_json(audited: &[Audited], lacking: usize, divergences: &[Divergence]) -> Value {
+fn as_json(found: &Found) -> Value {
     let program = run::program();
-    let cells = audited.iter().map(|found| {
+    let cells = found.audited.iter().map(|found| {
         let mut value = json!(found.verdict);
         value["cell"] = json!(found.cell);
         value["action"] = json!(found.key);
@@ -269,7 +320,8 @@ fn as_json(audited: &[Audited], lacking: usize, divergences: &[Divergence]) -> V
         "program": program,
         "host": crate::store::Owner::current().host,
         "cells": cells.collect::<Vec<_>>(),
-        "without_result": lacking,
-        "divergences": divergences,
+        "without_result": found.lacking,
+        "not_sampled": found.left_out,
+        "divergences": found.divergences,
     })
 }

@@ -51,7 +51,8 @@ pub(super) fn parse_jobs(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(jobs @ 1..=MOST) => Ok(jobs),
         _ => Err(format!(
-            "write how many processor cores cells may occupy together, from 1 to {MOST}; without the option, all are used"
+            "write how many processor cores cells may occupy together, from 1 to {}; without the option, all are used",
+            crate::display::grouped(MOST as usize)
         )),
     }
 }
@@ -127,7 +128,7 @@ mod tests {
         assert_eq!(parse_jobs("65536"), Ok(65_536));
         for wrong in ["0", "-1", "65537", "all", ""] {
             assert!(
-                parse_jobs(wrong).unwrap_err().contains("from 1 to 65536"),
+                parse_jobs(wrong).unwrap_err().contains("from 1 to 65,536"),
                 "{wrong}"
             );
         }

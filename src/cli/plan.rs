@@ -1,16 +1,18 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::Label;
 use serde::Serialize;
 
-use super::arguments::PlanArguments;
+use super::arguments::{PlanArguments, quoted};
 use super::error::{CommandError, Exit};
-use super::{Edition, session, terminal};
+use super::{Edition, measure, session, terminal};
+use crate::display::grouped;
 use crate::exec::{Standing, Survey};
 use crate::lineage::Explainer;
-use crate::plan::{CellIndex, Plan};
-use crate::store::ActionKey;
+use crate::plan::{CellIndex, Plan, Publish};
+use crate::store::{ActionKey, Copied, Store, StoreError};
 
 /// `plan`.
 pub(super) fn plan(edition: &Edition, arguments: &PlanArguments) -> Result<Exit, CommandError> {
@@ -19,19 +21,21 @@ pub(super) fn plan(edition: &Edition, arguments: &PlanArguments) -> Result<Exit,
     let store = session::open(&arguments.manifest, &plan)?;
     let survey = Survey::take(&plan, &store, &force)?;
     store.flush();
+    let copies = Copies::assess(&plan, &store, &survey);
     let explainer = Explainer::new(&plan, &store, &survey);
     let text = if arguments.json {
-        let cells = as_json(&plan, &explainer, &survey)?;
+        let cells = as_json(&plan, &explainer, &survey, copies)?;
         let text = serde_json::to_string_pretty(&cells).map_err(std::io::Error::from)?;
         format!("{text}\n")
     } else {
-        let mut text = heading(&plan, &survey);
+        let mut text = heading(&plan, &survey, &copies, &options(arguments));
         text.push_str(&table(&plan, &survey));
         text.push_str(&if arguments.verbose {
             cells(&plan, &explainer, &survey)?
         } else {
             reasons(&plan, &explainer, &survey)?
         });
+        text.push_str(&copies.in_words(&plan));
         text
     };
     session::warn_of_flawed(explainer.flawed());
@@ -60,14 +64,92 @@ impl Counts {
     }
 }
 
-fn heading(plan: &Plan, survey: &Survey<'_>) -> String {
+/// What is changed in the manifest, and what is forced, as given.
+fn options(arguments: &PlanArguments) -> String {
+    let force: Vec<String> = arguments
+        .force
+        .iter()
+        .flat_map(|cell| ["--force".to_owned(), quoted(cell)])
+        .collect();
+    arguments.manifest.overrides.suffix(&force)
+}
+
+/// A published copy, absolute, with what a run would do for it.
+type AssessedCopy = (Utf8PathBuf, Result<Copied, StoreError>);
+
+/// Published copies of cells that are up to date, by cell.
+struct Copies(BTreeMap<CellIndex, Vec<AssessedCopy>>);
+
+impl Copies {
+    /// Looks at what a run would look at.
+    fn assess(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Self {
+        let mut copies = BTreeMap::new();
+        for (index, standing) in survey.standings.iter().enumerate() {
+            let Standing::Cached(result) = standing else {
+                continue;
+            };
+            let assess = |publish: &Publish| {
+                let path = plan.folder.join(&publish.path);
+                let assessed = store.assess_copy(&path, result.output(publish.port)?);
+                Some((path, assessed))
+            };
+            let publish = &plan.cells[index].publish;
+            if !publish.is_empty() {
+                copies.insert(index, publish.iter().filter_map(assess).collect());
+            }
+        }
+        Self(copies)
+    }
+
+    /// Those for which a run would do something, or could not.
+    fn pending(&self) -> impl Iterator<Item = (CellIndex, &Utf8Path, &Result<Copied, StoreError>)> {
+        let all = self.0.iter().flat_map(|(cell, copies)| {
+            let copies = copies.iter();
+            copies.map(|(path, assessed)| (*cell, path.as_path(), assessed))
+        });
+        all.filter(|(_, _, assessed)| !matches!(assessed, Ok(Copied::Unchanged)))
+    }
+
+    fn in_words(&self, plan: &Plan) -> String {
+        /// So many are listed.
+        const SHOWN: usize = 20;
+        let mut text = String::new();
+        for (cell, path, assessed) in self.pending().take(SHOWN) {
+            let told = match assessed {
+                Ok(Copied::Unchanged) => continue,
+                Ok(Copied::New) => "is not there yet; `run` publishes it".to_owned(),
+                Ok(Copied::Updated) => "shows another result; `run` updates it".to_owned(),
+                Ok(Copied::RestoredMissing) => "is missing; `run` restores it".to_owned(),
+                Ok(Copied::RestoredAltered) => {
+                    "was altered; `run` restores it, and keeps the altered file beside it".to_owned()
+                }
+                Ok(Copied::Displaced) => {
+                    "is another file; `run` publishes there, and keeps that file beside it".to_owned()
+                }
+                Err(error) => error.to_string(),
+            };
+            let _ = writeln!(text, "  {} ({}): {told}", session::short(path), plan.name(cell));
+        }
+        let more = self.pending().count().saturating_sub(SHOWN);
+        if more > 0 {
+            let _ = writeln!(text, "  and {} more", grouped(more));
+        }
+        if text.is_empty() {
+            text
+        } else {
+            format!("\npublished\n{text}")
+        }
+    }
+}
+
+fn heading(plan: &Plan, survey: &Survey<'_>, copies: &Copies, options: &str) -> String {
     let Counts { cached, due, unknown } = Counts::of(survey.standings.iter());
     let cells = plan.cells.len();
-    let plural = if cells == 1 { "" } else { "s" };
     let mut text = format!(
-        "{} ({}): {cells} cell{plural}",
+        "{} ({}{options}): {}",
         plan.pipeline,
-        session::short(&plan.manifest)
+        session::short(&plan.manifest),
+        measure::count(cells, "cell")
     );
     for (count, what) in [
         (cached, "up to date"),
@@ -75,8 +157,12 @@ fn heading(plan: &Plan, survey: &Survey<'_>) -> String {
         (unknown, "known only when those have run"),
     ] {
         if count > 0 {
-            let _ = write!(text, ", {count} {what}");
+            let _ = write!(text, ", {} {what}", grouped(count));
         }
+    }
+    let pending = copies.pending().count();
+    if pending > 0 {
+        let _ = write!(text, "; {} to publish", measure::count(pending, "file"));
     }
     text.push_str("\n\n");
     text
@@ -139,8 +225,10 @@ fn reasons(plan: &Plan, explainer: &Explainer<'_>, survey: &Survey<'_>) -> Resul
         for (reason, cells) in found {
             let who = match cells[..] {
                 [cell] => plan.name(cell),
-                _ if cells.len() == stage.cells.len() => format!("{}, all {} cells", stage.name, cells.len()),
-                _ => format!("{}, {} cells", stage.name, cells.len()),
+                _ if cells.len() == stage.cells.len() => {
+                    format!("{}, all {} cells", stage.name, grouped(cells.len()))
+                }
+                _ => format!("{}, {} cells", stage.name, grouped(cells.len())),
             };
             let _ = writeln!(text, "  {who}: {reason}");
         }
@@ -183,6 +271,37 @@ struct PlannedCell<'a> {
     reason: Option<String>,
     /// The nearest cell that has to run before it is known; `null` where it is known.
     waits_for: Option<String>,
+    /// Its published copies.
+    publish: Vec<PlannedCopy>,
+}
+
+/// A published copy for programs.
+#[derive(Serialize)]
+struct PlannedCopy {
+    /// The output port.
+    port: &'static str,
+    /// The copy, absolute.
+    path: Utf8PathBuf,
+    /// What a run does for it; `null` where that is known only when the cell has run, or where there is a problem.
+    state: Option<Copied>,
+    /// Why it cannot be published; `null` where it can.
+    problem: Option<String>,
+}
+
+impl PlannedCopy {
+    fn of(plan: &Plan, publish: &Publish, assessed: Option<Result<Copied, StoreError>>) -> Self {
+        let (state, problem) = match assessed {
+            Some(Ok(copied)) => (Some(copied), None),
+            Some(Err(error)) => (None, Some(error.to_string())),
+            None => (None, None),
+        };
+        Self {
+            port: publish.port,
+            path: plan.folder.join(&publish.path),
+            state,
+            problem,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -198,6 +317,7 @@ fn as_json<'a>(
     plan: &'a Plan,
     explainer: &Explainer<'_>,
     survey: &Survey<'_>,
+    mut copies: Copies,
 ) -> Result<Vec<PlannedCell<'a>>, CommandError> {
     let mut planned = Vec::with_capacity(plan.cells.len());
     for (index, standing) in survey.standings.iter().enumerate() {
@@ -208,6 +328,12 @@ fn as_json<'a>(
             Standing::Unknown { producer } => (State::Unknown, None, Some(plan.name(*producer))),
         };
         let axes = stage.axes.iter().map(AsRef::as_ref);
+        let mut assessed = copies.0.remove(&index).unwrap_or_default().into_iter();
+        let publish = plan.cells[index].publish.iter().map(|publish| {
+            let assessed = assessed.next().map(|(_, assessed)| assessed);
+            PlannedCopy::of(plan, publish, assessed)
+        });
+        let publish = publish.collect();
         planned.push(PlannedCell {
             cell: plan.name(index),
             stage: &stage.name,
@@ -216,6 +342,7 @@ fn as_json<'a>(
             key,
             reason: explainer.brief(index)?,
             waits_for,
+            publish,
         });
     }
     Ok(planned)

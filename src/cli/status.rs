@@ -38,12 +38,7 @@ pub(super) fn status(edition: &Edition, arguments: &ManifestArguments) -> Result
             cached.to_string(),
         ]);
     }
-    let options = arguments.overrides.words();
-    let options = if options.is_empty() {
-        String::new()
-    } else {
-        format!(" with `{}`", options.join(" "))
-    };
+    let options = arguments.overrides.suffix(&[]);
     let mut text = format!(
         "{} ({}{options}): {} of {} cells up to date\nstore {}\n\n{}",
         plan.pipeline,

@@ -90,7 +90,23 @@ pub struct Published {
     pub unnoted: Option<StoreError>,
 }
 
+/// What is to be done for a copy.
+struct Assessed {
+    copied: Copied,
+    /// Whether what is there must not be lost.
+    keep: bool,
+    memo: Option<Publication>,
+    /// What the copy looks like, where it is right and the note of it is not.
+    unnoted: Option<Stamp>,
+}
+
 impl Store {
+    /// What [`Store::publish`] would do for the copy at `path` (absolute) of an artifact. It reads what that reads, and
+    /// changes nothing.
+    pub fn assess_copy(&self, path: &Utf8Path, artifact: &Artifact) -> Result<Copied, StoreError> {
+        Ok(self.assess(path, artifact)?.copied)
+    }
+
     /// Makes the file at `path` (absolute) a copy of an artifact. Reads neither where both are as they were left. A
     /// file there that this store does not have is never overwritten, unless it is a figure as Provenir drew it: it is kept
     /// beside the copy.
@@ -101,55 +117,20 @@ impl Store {
         publisher: Publisher<'_>,
     ) -> Result<Published, StoreError> {
         let failed = |error| StoreError::publish(path, error);
-        let memo = self.publication(path)?;
-        let current = match fs_err::symlink_metadata(path) {
-            Ok(metadata) if metadata.is_dir() => {
-                return Err(StoreError::FolderInTheWay {
-                    path: path.to_owned(),
-                });
-            }
-            Ok(metadata) => Some((Stamp::of(&metadata), metadata.is_file())),
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(failed(error)),
-        };
-        let same_object = memo.as_ref().is_some_and(|memo| memo.object == artifact.object);
-        let (copied, keep) = match (&memo, current) {
-            (None, None) => (Copied::New, false),
-            (Some(_), None) if same_object => (Copied::RestoredMissing, false),
-            (Some(_), None) => (Copied::Updated, false),
-            (Some(memo), Some((stamp, _))) if memo.stamp == stamp => {
-                if same_object {
-                    return Ok(Published {
-                        copied: Copied::Unchanged,
-                        kept: None,
-                        taken_from: None,
-                        unnoted: None,
-                    });
-                }
-                (Copied::Updated, false)
-            }
-            // A link, a pipe or the like: not even opened.
-            (_, Some((_, false))) => (Copied::Displaced, true),
-            (memo, Some((stamp, true))) => {
-                let (found, _) = hash_file(path).map_err(failed)?;
-                if found == artifact.object {
-                    return Ok(Published {
-                        copied: Copied::Unchanged,
-                        kept: None,
-                        taken_from: None,
-                        unnoted: self.remember(path, artifact, publisher, stamp).err(),
-                    });
-                }
-                let left_so = memo.as_ref().is_some_and(|memo| memo.object == found);
-                if left_so || self.is_spare(path, &found).map_err(failed)? {
-                    (Copied::Updated, false)
-                } else if same_object {
-                    (Copied::RestoredAltered, true)
-                } else {
-                    (Copied::Displaced, true)
-                }
-            }
-        };
+        let Assessed {
+            copied,
+            keep,
+            memo,
+            unnoted,
+        } = self.assess(path, artifact)?;
+        if copied == Copied::Unchanged {
+            return Ok(Published {
+                copied,
+                kept: None,
+                taken_from: None,
+                unnoted: unnoted.and_then(|stamp| self.remember(path, artifact, publisher, stamp).err()),
+            });
+        }
         let kept = if keep {
             Some(set_aside(path).map_err(failed)?)
         } else {
@@ -164,6 +145,58 @@ impl Store {
             taken_from: other
                 .filter(|other| copied == Copied::Updated && other != publisher.manifest && other.is_file()),
             unnoted: self.remember(path, artifact, publisher, stamp).err(),
+        })
+    }
+
+    fn assess(&self, path: &Utf8Path, artifact: &Artifact) -> Result<Assessed, StoreError> {
+        let failed = |error| StoreError::publish(path, error);
+        let memo = self.publication(path)?;
+        let current = match fs_err::symlink_metadata(path) {
+            Ok(metadata) if metadata.is_dir() => {
+                return Err(StoreError::FolderInTheWay {
+                    path: path.to_owned(),
+                });
+            }
+            Ok(metadata) => Some((Stamp::of(&metadata), metadata.is_file())),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(failed(error)),
+        };
+        let same_object = memo.as_ref().is_some_and(|memo| memo.object == artifact.object);
+        let mut unnoted = None;
+        let (copied, keep) = match (&memo, current) {
+            (None, None) => (Copied::New, false),
+            (Some(_), None) if same_object => (Copied::RestoredMissing, false),
+            (Some(_), None) => (Copied::Updated, false),
+            (Some(memo), Some((stamp, _))) if memo.stamp == stamp => {
+                let copied = if same_object {
+                    Copied::Unchanged
+                } else {
+                    Copied::Updated
+                };
+                (copied, false)
+            }
+            // A link, a pipe or the like: not even opened.
+            (_, Some((_, false))) => (Copied::Displaced, true),
+            (memo, Some((stamp, true))) => {
+                let (found, _) = hash_file(path).map_err(failed)?;
+                let left_so = memo.as_ref().is_some_and(|memo| memo.object == found);
+                if found == artifact.object {
+                    unnoted = Some(stamp);
+                    (Copied::Unchanged, false)
+                } else if left_so || self.is_spare(path, &found).map_err(failed)? {
+                    (Copied::Updated, false)
+                } else if same_object {
+                    (Copied::RestoredAltered, true)
+                } else {
+                    (Copied::Displaced, true)
+                }
+            }
+        };
+        Ok(Assessed {
+            copied,
+            keep,
+            memo,
+            unnoted,
         })
     }
 

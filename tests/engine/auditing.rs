@@ -113,8 +113,12 @@ fn what_comes_out_differently_is_told_to_the_row() {
         .assert_code(1);
     let told: Vec<&str> = outcome.stdout.lines().collect();
     assert!(
-        told[0].starts_with("5 of 7 cells reproduced, 1 not reproduced, 1 not comparable, because what they take came out differently or failed (provenir "),
+        told[0].starts_with("5 of 7 cells reproduced, 1 not reproduced, 1 not comparable (provenir "),
         "{outcome:#?}"
+    );
+    assert_eq!(
+        told[2],
+        "  not comparable, because what they take came out differently or failed: total"
     );
     assert_eq!(
         told[1],
@@ -210,6 +214,61 @@ fn what_is_not_repeatable_is_not_held_against_it() {
     context.executed(&[]);
     let found = audit(&context, &["--sample", "2"], 0);
     assert_eq!(with(&found, "volatile").len(), 2);
+    let told = context.run(&["audit", "--all", "--quiet"]).assert_code(0).stdout;
+    assert!(
+        told.starts_with("0 of 2 cells reproduced, 2 not compared (provenir "),
+        "{told}"
+    );
+    assert!(
+        told.ends_with("\n  not compared, because they are declared volatile: time, after\n"),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_is_left_out_is_named() {
+    let context = Context::new(CHAIN);
+    context.executed(&["--axis", "a=1,2"]);
+    let axis = ["--axis", "a=1,2,4"];
+    let told = |arguments: &[&str]| {
+        let outcome = context.run(&[&["audit", "--quiet"], arguments, &axis].concat());
+        outcome.assert_code(0).stdout
+    };
+    let all = told(&["--all"]);
+    assert!(
+        all.starts_with("4 of 4 cells reproduced, 3 without a result (provenir "),
+        "{all}"
+    );
+    assert!(
+        all.ends_with("\n  without a result in the store: first[a=4], second[a=4], total\n"),
+        "{all}"
+    );
+    let sample = told(&["--sample", "1"]);
+    assert!(
+        sample.starts_with("1 of 1 cell reproduced, 3 without a result, 3 not in the sample (provenir "),
+        "{sample}"
+    );
+    let found = audit(&context, &[&["--sample", "1"], &axis[..]].concat(), 0);
+    let mut cells = with(&found, "reproduced");
+    for left_out in ["not_sampled", "without_result"] {
+        let names = found[left_out].as_array().unwrap().iter();
+        cells.extend(names.map(|name| name.as_str().unwrap().to_owned()));
+    }
+    cells.sort();
+    assert_eq!(
+        cells,
+        [
+            "first[a=1]",
+            "first[a=2]",
+            "first[a=4]",
+            "second[a=1]",
+            "second[a=2]",
+            "second[a=4]",
+            "total"
+        ]
+    );
+    let help = context.run(&["audit", "--help"]).assert_code(0).stdout;
+    assert!(help.contains("<--cell <CELL>|--sample <N>|--all>"), "{help}");
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn a_plan_says_what_would_run_and_why() {
       total   noop                   1           1
     ");
     insta::assert_snapshot!(plan(&["--axis", "a=1,2,3,4", "--set", "stages.second.params.value=0.75"]), @r"
-    chain (pipeline.toml): 9 cells, 3 up to date, 4 to run, 2 known only when those have run
+    chain (pipeline.toml with `--axis a=1,2,3,4 --set stages.second.params.value=0.75`): 9 cells, 3 up to date, 4 to run, 2 known only when those have run
 
       stage   kind  varies over  cells  up to date  to run  unknown
       first   noop  a                4           3       1
@@ -101,7 +101,7 @@ fn a_plan_says_what_would_run_and_why() {
     ");
     fs_err::remove_file(context.object("first[a=1]")).unwrap();
     insta::assert_snapshot!(plan(&["--verbose", "--force", "first[a=3]"]), @r"
-    chain (pipeline.toml): 7 cells, 2 up to date, 2 to run, 3 known only when those have run
+    chain (pipeline.toml with `--force 'first[a=3]'`): 7 cells, 2 up to date, 2 to run, 3 known only when those have run
 
       stage   kind  varies over  cells  up to date  to run  unknown
       first   noop  a                3           1       2
@@ -354,7 +354,7 @@ fn mistakes_in_the_command_line_are_called_that() {
       help: in it lie `study/one.toml`, `study/two.toml`
     ");
     insta::assert_snapshot!(said(&["run", "--jobs", "0"]), @r"
-    error: invalid value '0' for '--jobs <N>': write how many processor cores cells may occupy together, from 1 to 65536; without the option, all are used
+    error: invalid value '0' for '--jobs <N>': write how many processor cores cells may occupy together, from 1 to 65,536; without the option, all are used
 
     For more information, try '--help'.
     ");

@@ -521,6 +521,55 @@ fn a_tampered_export_is_found_out() {
 }
 
 #[test]
+fn what_is_equal_is_told_as_it_was_wired() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "equal"
+        stages.demos = { kind = "noop", params = { value = 5 } }
+        stages.corrupted = { kind = "noop", inputs = { one = "demos" } }
+        stages.trained = { kind = "noop", inputs = { one = "corrupted" }, params = { value = 1 } }
+        "#,
+    );
+    context.executed(&[]);
+    let expected = keys(&context, &["demos", "corrupted", "trained"]);
+    assert_eq!(expected.len(), 3);
+    assert_true(&context, &["trained"], Some(&expected));
+    let demos = keys(&context, &["demos"]).pop_first().unwrap();
+    let trained = keys(&context, &["trained"]).pop_first().unwrap();
+    let prov = json(&printed(&context, "prov", &[]));
+    let used = prov["used"].as_object().unwrap().values();
+    let of_trained = used.filter(|used| used["prov:activity"].as_str().unwrap().contains(&trained[..12]));
+    let entities: Vec<&str> = of_trained
+        .map(|used| used["prov:entity"].as_str().unwrap())
+        .collect();
+    assert!(
+        !entities.is_empty() && entities.iter().all(|entity| !entity.contains(&demos[..12])),
+        "{entities:?}"
+    );
+}
+
+#[test]
+fn with_options_the_last_run_that_had_them_is_exported() {
+    let context = chain();
+    let set = ["--set", "stages.total.params.value=1"];
+    context.executed(&set);
+    let first = context.runs()[0].file_name().unwrap().to_owned();
+    context.executed(&[]);
+    let exported = printed(&context, "prov", &set);
+    assert_eq!(exported, printed(&context, "prov", &[&first]));
+    assert_ne!(exported, printed(&context, "prov", &[]));
+    let refused = context
+        .run(&["export", "--format", "prov", "--axis", "a=1"])
+        .assert_code(2)
+        .stderr;
+    insta::assert_snapshot!(refused, @r"
+    error: no run of `pipeline.toml` with `--axis a=1` is recorded in the store `cache`
+      help: `provenir run` with the same makes one; `provenir runs` lists those that are recorded
+    ");
+}
+
+#[test]
 fn a_request_that_cannot_be_met_says_why() {
     let context = chain();
     let said = |arguments: &[&str]| {
@@ -551,8 +600,8 @@ fn a_request_that_cannot_be_met_says_why() {
     ");
     insta::assert_snapshot!(said(&["total.sum", "--format", "prov"]), @"error: `total.sum` names an output; a run, a figure or a cell is exported, with all its outputs");
     insta::assert_snapshot!(said(&["last", "--format", "prov", "--set", "stages.total.params.value=1"]), @r"
-    error: --set, --axis, --profile and --only say which cells a manifest has; a run, a file and a digest are exported as they were made
-      help: leave them out, or name a cell
+    error: --set, --axis, --profile and --only go with a manifest or a cell; a run, a file and a digest are exported as they were made
+      help: leave them out, or name a manifest, whose last run with the same is meant, or a cell
     ");
     insta::assert_snapshot!(said(&["total", "--format", "prov", "--set", "stages.total.params.value=1"]), @r"
     error: the store does not have `total` as the manifest now describes it

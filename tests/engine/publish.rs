@@ -29,6 +29,83 @@ fn copies_are_restored_when_they_are_missing_or_were_altered() {
 }
 
 #[test]
+fn a_plan_tells_what_a_run_would_publish() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let plan = |arguments: &[&str]| {
+        let outcome = context.run(&[&["plan"], arguments].concat()).assert_code(0);
+        context.filtered(&outcome.stdout)
+    };
+    let state = || {
+        let outcome = context.run(&["plan", "--json"]).assert_code(0);
+        let cells: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+        assert_eq!(cells[0]["publish"], serde_json::json!([]));
+        let copy = cells[6]["publish"][0].clone();
+        assert_eq!(copy["port"], "sum");
+        assert_eq!(copy["path"], context.path("out/total.parquet").as_str());
+        assert_eq!(copy["problem"].is_null(), !copy["state"].is_null());
+        copy["state"].clone()
+    };
+    assert!(!plan(&[]).contains("publish"));
+    assert_eq!(state(), "unchanged");
+
+    fs_err::remove_file(context.path("out/total.parquet")).unwrap();
+    insta::assert_snapshot!(plan(&[]), @r"
+    chain (pipeline.toml): 7 cells, 7 up to date; 1 file to publish
+
+      stage   kind  varies over  cells  up to date  to run  unknown
+      first   noop  a                3           3
+      second  noop  a                3           3
+      total   noop                   1           1
+
+    published
+      out/total.parquet (total): is missing; `run` restores it
+    ");
+    assert_eq!(state(), "restored-missing");
+
+    context.write("out/total.parquet", "altered");
+    let told = plan(&["--verbose"]);
+    assert!(
+        told.ends_with(
+            "\npublished\n  out/total.parquet (total): was altered; `run` restores it, and keeps the altered file beside it\n"
+        ),
+        "{told}"
+    );
+    assert_eq!(state(), "restored-altered");
+    // A plan changes nothing.
+    assert_eq!(context.read("out/total.parquet"), b"altered");
+    assert!(!context.path("out/total.parquet.orig").exists());
+    context.executed(&[]);
+    assert_eq!(state(), "unchanged");
+
+    fs_err::remove_file(context.path("out/total.parquet")).unwrap();
+    fs_err::create_dir(context.path("out/total.parquet")).unwrap();
+    assert!(plan(&[]).contains("a folder has that name"), "{}", plan(&[]));
+    assert!(state().is_null());
+}
+
+#[test]
+fn the_title_of_a_plan_tells_what_was_asked_for() {
+    let context = Context::new(&(CHAIN.to_owned() + "\n[profiles.small]\naxes.a = [1]\n"));
+    let title = |arguments: &[&str]| {
+        let outcome = context.run(&[&["plan"], arguments].concat()).assert_code(0);
+        outcome.stdout.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(
+        title(&[
+            "--profile",
+            "small",
+            "--set",
+            "stages.second.params.value=0.75",
+            "--force",
+            "first[a=1]"
+        ]),
+        "chain (pipeline.toml with `--profile small --set stages.second.params.value=0.75 --force 'first[a=1]'`): 3 cells, 1 to run, 2 known only when those have run"
+    );
+    assert!(title(&[]).starts_with("chain (pipeline.toml): 7 cells"));
+}
+
+#[test]
 fn a_restored_copy_is_told_and_listed() {
     let context = Context::new(&CHAIN.replace(
         "publish = {",

@@ -369,7 +369,7 @@ fn programs_read_plans() {
         plan[2],
         json!({
             "cell": "second[a=1]", "stage": "second", "point": { "a": 1 }, "state": "to-run", "key": key,
-            "reason": "value 0.5 → 1.0", "waits_for": null,
+            "reason": "value 0.5 → 1.0", "waits_for": null, "publish": [],
         })
     );
     assert_eq!(plan[0]["reason"], Value::Null);
@@ -378,6 +378,9 @@ fn programs_read_plans() {
         json!({
             "cell": "total", "stage": "total", "point": {}, "state": "unknown", "key": null,
             "reason": null, "waits_for": "second[a=1]",
+            "publish": [{
+                "port": "sum", "path": context.path("out/total.parquet"), "state": null, "problem": null,
+            }],
         })
     );
     assert_eq!(

@@ -12,11 +12,11 @@ use serde_json::Number;
 use crate::cli::measure;
 use crate::manifest::Overrides;
 
+use trust::{AUDIT, AUDIT_USAGE, GC, RUNS};
 pub(super) use trust::{
     AuditArguments, DiffArguments, GcArguments, LineageArguments, LineageFormat, PinArguments, RunsAction,
     RunsArguments, UnpinArguments, VerifyArguments, WhyArguments,
 };
-use trust::{GC, RUNS};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -64,6 +64,7 @@ pub(super) enum Command {
     /// Say what differs between two runs: manifest, environment, artifacts, metrics.
     Diff(DiffArguments),
     /// Compute results again in a scratch store, and say whether the same comes out.
+    #[command(override_usage = AUDIT_USAGE, after_help = AUDIT)]
     Audit(AuditArguments),
     /// Read everything in the store again, and say what is damaged, missing or of no use.
     Verify(VerifyArguments),
@@ -155,7 +156,9 @@ pub(super) struct PlanArguments {
     #[arg(long, short)]
     pub(super) verbose: bool,
     /// Print a list of JSON objects, one for each cell in the order of the plan: cell, stage, point (its value of each axis),
-    /// state (up-to-date, to-run, unknown), key, reason, `waits_for`; null is what is not known, or does not apply.
+    /// state (up-to-date, to-run, unknown), key, reason, `waits_for`, and publish, a list: port, path, and what a run does for the
+    /// copy (unchanged, new, updated, restored-missing, restored-altered, displaced), or the problem with it; null is what is
+    /// not known, or does not apply.
     #[arg(long, conflicts_with = "verbose")]
     pub(super) json: bool,
 }
@@ -225,7 +228,7 @@ pub(super) struct RenderArguments {
 #[derive(Debug, Args)]
 pub(super) struct ExportArguments {
     /// A run (the beginning of its name, its last four characters, a tag, or `last`), a published figure, a manifest, whose
-    /// last run is meant, or a cell such as 'reward[epsilon=0.1]' or the beginning of its action key, with all that they were
+    /// last run is meant (with --profile and the like: its last run with the same), or a cell such as 'reward[epsilon=0.1]' or the beginning of its action key, with all that they were
     /// made from [default: the last run of the manifest]. With --format safetensors a policy: an output of a cell, the beginning
     /// of a digest, or a file.
     #[arg(value_name = "RUN|FIGURE|CELL", value_parser = NonEmptyStringValueParser::new())]
@@ -337,6 +340,17 @@ impl OverrideArguments {
             words.push("--strict-platform".to_owned());
         }
         words
+    }
+
+    /// As they stand behind the name of a manifest: ` with …`, or nothing.
+    pub(super) fn suffix(&self, others: &[String]) -> String {
+        let mut words = self.words();
+        words.extend_from_slice(others);
+        if words.is_empty() {
+            String::new()
+        } else {
+            format!(" with `{}`", words.join(" "))
+        }
     }
 
     /// Those of a `run` whose command line was recorded; `None` where it was another command, or of a version whose

@@ -14,6 +14,11 @@ What is kept: whatever is pinned (`provenir pin`); the results of the last 5 run
 under way; whatever was written in the last 7 days (--grace); what a published figure that is still there shows; and all that \
 those were computed from. Records and logs of runs always stay, so that `provenir why` can explain later.";
 
+pub(super) const AUDIT_USAGE: &str = "provenir audit <--cell <CELL>|--sample <N>|--all> [OPTIONS] [MANIFEST]";
+
+pub(super) const AUDIT: &str = "\
+One of --cell, --sample and --all says what is computed again: all of it may take as long as it took at first.";
+
 pub(super) const RUNS: &str = "\
 How a run is named: the beginning of its name, its last four characters, a tag, or `last`. `last` is the latest run of a \
 manifest, whichever that was; where it executed nothing and found what an earlier run had, it is that run. A `render` is no run \

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::Digest;
 
-use crate::cli::arguments::{ExportArguments, ManifestArguments};
+use crate::cli::arguments::{ExportArguments, ManifestArguments, OverrideArguments};
 use crate::cli::digest::{self, Beginning, Name};
 use crate::cli::error::CommandError;
 use crate::cli::selector::{self, Selector, no_file};
@@ -61,14 +61,14 @@ pub(super) fn select(edition: &Edition, arguments: &ExportArguments) -> Result<S
             _ => Meant::Cells(text),
         },
     };
-    if manifest.overrides.is_given() && !matches!(meant, Meant::Cells(_)) {
+    if manifest.overrides.is_given() && !matches!(meant, Meant::Cells(_) | Meant::Last(_)) {
         return Err(CommandError::request(
-            "--set, --axis, --profile and --only say which cells a manifest has; a run, a file and a digest are exported as they were made",
+            "--set, --axis, --profile and --only go with a manifest or a cell; a run, a file and a digest are exported as they were made",
         )
-        .help("leave them out, or name a cell"));
+        .help("leave them out, or name a manifest, whose last run with the same is meant, or a cell"));
     }
     let (selection, name, graph) = match meant {
-        Meant::Last(manifest) => of_run(&store, last(&layout, manifest)?)?,
+        Meant::Last(path) => of_run(&store, last(&layout, path, &manifest.overrides)?)?,
         Meant::Run(run) => of_run(&store, run)?,
         Meant::File(path) => of_file(&store, path)?,
         Meant::Digest(beginning) => of_digest(&store, &beginning, what.unwrap_or_default())?,
@@ -104,21 +104,42 @@ fn beside(path: &Utf8Path, manifest: &ManifestArguments) -> Result<Layout, Comma
 
 type Found = (Selection, String, Graph);
 
-/// The last recorded run of a manifest.
-fn last(layout: &Layout, manifest: &Utf8Path) -> Result<StoredRun, CommandError> {
+/// The last recorded run of a manifest; with options that change it, the last one that had the same.
+fn last(
+    layout: &Layout,
+    manifest: &Utf8Path,
+    overrides: &OverrideArguments,
+) -> Result<StoredRun, CommandError> {
     let path = session::absolute(manifest)?;
-    let (latest, flawed) = RunStore::new(layout).latest(Some(&path))?;
-    session::warn_of_flawed(&flawed);
+    let store = RunStore::new(layout);
+    let latest = if overrides.is_given() {
+        let (runs, flawed) = store.read(|run| {
+            let head = run.head()?.filter(|head| head.manifest == path);
+            let given = head.and_then(|head| OverrideArguments::recorded(&head.command));
+            Ok((given.as_ref() == Some(overrides)).then_some(run))
+        })?;
+        session::warn_of_flawed(&flawed);
+        runs.into_iter().flatten().next()
+    } else {
+        let (latest, flawed) = store.latest(Some(&path))?;
+        session::warn_of_flawed(&flawed);
+        latest.map(|latest| latest.run)
+    };
     if let Some(latest) = latest {
-        return Ok(latest.run);
+        return Ok(latest);
     }
     let shown = session::short(&path);
     Err(if path.is_file() {
         CommandError::request(format!(
-            "no run of `{shown}` is recorded in the store `{}`",
+            "no run of `{shown}`{} is recorded in the store `{}`",
+            overrides.suffix(&[]),
             session::short(layout.root())
         ))
-        .help("`provenir run` makes one; a run in which everything is up to date is not recorded: name a cell or a figure")
+        .help(if overrides.is_given() {
+            "`provenir run` with the same makes one; `provenir runs` lists those that are recorded"
+        } else {
+            "`provenir run` makes one; a run in which everything is up to date is not recorded: name a cell or a figure"
+        })
     } else {
         CommandError::request(format!("there is no manifest `{shown}`"))
             .help("name a run (`provenir runs` lists them), a figure, a cell, or a manifest whose last run is meant")
