@@ -80,7 +80,7 @@ impl Provenance {
         for (key, makers) in main.wiring() {
             wiring.entry(key).or_insert(makers);
         }
-        let nodes = closure(graph, &roots, &wiring);
+        let nodes = closure(graph, main, &roots, wiring);
         let names: BTreeMap<ActionKey, String> = nodes
             .iter()
             .map(|(key, node)| {
@@ -190,14 +190,26 @@ fn execution<'a>(
         .or_else(|| same().last())
 }
 
-/// Actions with all that they were made from, as the run was wired that is exported.
-fn closure(graph: &Graph, roots: &BTreeSet<ActionKey>, wiring: &Wiring) -> BTreeMap<ActionKey, Node> {
+/// Actions with all that they were made from: as the executions were wired that are told of them, so that nothing is told to
+/// have been used before it was there; where no record tells that, as `wiring` has it.
+fn closure(
+    graph: &Graph,
+    main: &PastRun,
+    roots: &BTreeSet<ActionKey>,
+    mut wiring: Wiring,
+) -> BTreeMap<ActionKey, Node> {
     let mut nodes = BTreeMap::new();
     let mut open: Vec<ActionKey> = roots.iter().copied().collect();
     while let Some(key) = open.pop() {
-        if !nodes.contains_key(&key)
-            && let Some(node) = graph.node_wired(&key, wiring)
-        {
+        if nodes.contains_key(&key) {
+            continue;
+        }
+        let told = graph.node(&key).and_then(|node| {
+            let (run, executed) = execution(graph, &node, Some(&main.stored.id))?;
+            run.wiring_of(&executed.cell).filter(|(found, _)| *found == key)
+        });
+        wiring.extend(told);
+        if let Some(node) = graph.node_wired(&key, &wiring) {
             open.extend(node.inputs.iter().filter_map(|link| link.from));
             nodes.insert(key, node);
         }

@@ -549,6 +549,29 @@ fn what_is_equal_is_told_as_it_was_wired() {
     );
 }
 
+/// What was executed took what was there then, whatever has the same result today.
+#[test]
+fn nothing_is_told_to_be_used_before_it_was_there() {
+    let manifest = |from: &str| {
+        format!(
+            r#"
+            format = 1
+            pipeline.name = "equal"
+            stages.demos = {{ kind = "noop", params = {{ value = 5 }} }}
+            stages.corrupted = {{ kind = "noop", inputs = {{ one = "demos" }} }}
+            stages.trained = {{ kind = "noop", inputs = {{ one = "{from}" }}, params = {{ value = 1 }} }}
+            "#
+        )
+    };
+    let context = Context::new(&manifest("demos"));
+    assert_eq!(context.executed(&["--only", "trained"]), ["demos", "trained"]);
+    context.write("pipeline.toml", &manifest("corrupted"));
+    assert_eq!(context.executed(&[]), ["corrupted"]);
+    assert_true(&context, &[], None);
+    let expected = keys(&context, &["demos", "trained"]);
+    assert_true(&context, &["trained"], Some(&expected));
+}
+
 #[test]
 fn with_options_the_last_run_that_had_them_is_exported() {
     let context = chain();
