@@ -400,7 +400,7 @@ fn fold(table: &mut Table) {
             let params = kept
                 .iter_mut()
                 .filter_map(|item| item.as_table_mut()?.get_mut("params"));
-            params.for_each(|params| replace_in(&mut params.node, &layer.node));
+            params.for_each(|params| params.node.replace(&layer.node));
         }
         if kept.is_empty() {
             stage.shift_remove("override");
@@ -410,20 +410,6 @@ fn fold(table: &mut Table) {
         for layer in layers {
             super::node::merge_entry(stage, "params".to_owned(), layer);
         }
-    }
-}
-
-/// Gives every value the one that a layer has in its place, if it has one.
-fn replace_in(node: &mut Node, layer: &Node) {
-    match (&mut node.data, &layer.data) {
-        (Data::Table(table), Data::Table(over)) => {
-            for (key, entry) in table.iter_mut() {
-                if let Some(over) = over.get(key) {
-                    replace_in(&mut entry.node, &over.node);
-                }
-            }
-        }
-        _ => *node = layer.clone(),
     }
 }
 

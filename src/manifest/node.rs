@@ -147,6 +147,20 @@ impl Node {
             }
         }
     }
+
+    /// Gives every value the one that a layer has in its place, if it has one.
+    pub(crate) fn replace(&mut self, layer: &Self) {
+        match (&mut self.data, &layer.data) {
+            (Data::Table(table), Data::Table(over)) => {
+                for (key, entry) in table.iter_mut() {
+                    if let Some(over) = over.get(key) {
+                        entry.node.replace(&over.node);
+                    }
+                }
+            }
+            _ => *self = layer.clone(),
+        }
+    }
 }
 
 /// Lays an entry over a table's entry of the same key, if it has one.

@@ -264,6 +264,11 @@ pub(super) struct Points {
 }
 
 impl Points {
+    /// Whether they are none: the selector names values alone that an axis has in another profile, or without the command line.
+    pub(super) fn is_empty(&self) -> bool {
+        self.values.iter().any(|(_, values)| values.is_empty())
+    }
+
     /// Whether a point is among them; `at` gives the position of its value of each axis that the selector names.
     pub(super) fn contain(&self, at: impl Fn(usize) -> usize) -> bool {
         self.values

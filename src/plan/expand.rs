@@ -10,6 +10,7 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use provenir_api::port::TableSchema;
 use provenir_api::{Label, Resolved};
+use serde_json::Value;
 
 use super::axes::{Axes, AxisSet, Points};
 use super::facts::Ledger;
@@ -22,7 +23,7 @@ use super::parameters::StageParameters;
 use super::publish::{Paths, Pattern, patterns};
 use super::schemas::arriving;
 use super::sources::{SourceFiles, normal};
-use crate::manifest::{Diagnostics, Manifest, Read, Report, STAGE_KEY, Span, clip};
+use crate::manifest::{Diagnostics, Manifest, Node, Read, Report, STAGE_KEY, Span, clip};
 use crate::registry::Registry;
 
 /// Expands a manifest, or says everything that is wrong with it.
@@ -64,6 +65,7 @@ pub(crate) fn expand(read: Read, registry: &Registry, mut report: Report) -> Res
         stages,
         cells,
         report,
+        parameters,
         ..
     } = expansion;
     if report.has_errors() {
@@ -73,12 +75,33 @@ pub(crate) fn expand(read: Read, registry: &Registry, mut report: Report) -> Res
         pipeline: manifest.name.clone(),
         folder: folder.to_owned(),
         platform: None,
-        resolved: read.resolved.to_value(),
+        resolved: recorded(&read.resolved, &graph, &parameters, &axes),
         stages,
         cells,
         warnings: report.finish(),
         manifest: read.path,
     })
+}
+
+/// The manifest as it is recorded: `over` names the axes of values that hold nowhere and were left out.
+fn recorded(
+    resolved: &Node,
+    graph: &Graph<'_>,
+    parameters: &[StageParameters<'_>],
+    axes: &Axes<'_>,
+) -> Value {
+    let mut value = resolved.to_value();
+    for (node, parameters) in graph.nodes.iter().zip(parameters) {
+        let named = node.decl.over.iter().map(|name| name.value.as_str());
+        let mut over: Vec<&str> = named.collect();
+        let idle = parameters.idle.iter().map(|axis| &**axes.name(axis));
+        let more: Vec<&str> = idle.filter(|axis| !over.contains(axis)).collect();
+        if !more.is_empty() {
+            over.extend(more);
+            value["stages"][&**node.name]["over"] = over.into();
+        }
+    }
+    value
 }
 
 struct Expansion<'a, 'm> {

@@ -20,6 +20,9 @@ pub(super) struct StageParameters<'m> {
     decl: &'m StageDecl,
     /// Axes that the parameters, the overrides and their `where` name.
     pub(super) axes: AxisSet,
+    /// Those of them that only values name which hold nowhere: others were laid over them, or the axis that they hold for was
+    /// given other values. What a cell is called does not depend on that.
+    pub(super) idle: AxisSet,
     /// Whether a mistake in what they name leaves `axes` uncertain.
     pub(super) tainted: bool,
     overrides: Vec<(Points, &'m Override)>,
@@ -39,20 +42,35 @@ impl<'m> StageParameters<'m> {
     pub(super) fn new(decl: &'m StageDecl, axes: &Axes<'_>, report: &mut Report) -> Self {
         let before = report.errors();
         let mut named = AxisSet::default();
-        let mut overrides = Vec::new();
-        if let Some(params) = &decl.params {
+        let written = decl
+            .params
+            .iter()
+            .chain(decl.overrides.iter().map(|entry| &entry.params));
+        for params in written {
             Template::compile(&params.node, axes, report).axes(&mut named);
         }
+        let (mut effective, mut overrides) = (AxisSet::default(), Vec::new());
         for entry in &decl.overrides {
-            Template::compile(&entry.params.node, axes, report).axes(&mut named);
             if let Some(points) = axes.points(&entry.matching, report) {
                 named = named.union(points.axes);
+                if !points.is_empty() {
+                    effective = effective.union(points.axes);
+                }
                 overrides.push((points, entry));
+            }
+        }
+        for (entry, node) in in_effect(decl) {
+            let mut of_override = overrides
+                .iter()
+                .filter(|(_, other)| entry.is_some_and(|entry| std::ptr::eq(entry, *other)));
+            if of_override.all(|(points, _)| !points.is_empty()) {
+                Template::compile(&node, axes, report).axes(&mut effective);
             }
         }
         Self {
             decl,
             axes: named,
+            idle: named.without(effective),
             tainted: report.errors() > before,
             overrides,
             variants: BTreeMap::new(),
@@ -376,6 +394,29 @@ impl<'m> StageParameters<'m> {
             layer: (layer, shown.source == 0),
         }
     }
+}
+
+/// The parameters of a stage and of its overrides, without the values that hold nowhere because a profile or the command line
+/// has laid others over them.
+fn in_effect(decl: &StageDecl) -> Vec<(Option<&Override>, Node)> {
+    let (laid, own): (Vec<_>, Vec<_>) = decl.overrides.iter().partition(|entry| entry.laid);
+    let own = own.into_iter().map(|entry| (Some(entry), &entry.params));
+    let written = decl.params.iter().map(|params| (None, params)).chain(own);
+    let mut nodes: Vec<_> = written
+        .map(|(entry, params)| (entry, params.node.clone()))
+        .collect();
+    let layers = laid.into_iter().map(|entry| entry.params.node.clone());
+    let over = layers.reduce(|mut lower, upper| {
+        lower.merge(upper);
+        lower
+    });
+    if let Some(over) = over {
+        for (_, node) in &mut nodes {
+            node.replace(&over);
+        }
+        nodes.push((None, over));
+    }
+    nodes
 }
 
 /// Where the parameters at a point come from.

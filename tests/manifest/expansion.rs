@@ -425,6 +425,67 @@ fn what_is_recorded_is_again_a_manifest_of_the_same_cells() {
 }
 
 #[test]
+fn cells_keep_their_names_where_something_is_laid_over_what_named_an_axis() {
+    let project = Project::new(&format!(
+        "{HEAD}[axes]\nepsilon = [0, 0.1]\nseed = [1, 2]\n{}[profiles.twice]\nparams = {{ data = {{ seed = \"${{seed}}\" }} }}\n",
+        DATA.replace("count = 10", "count = 10, tag = \"at ${epsilon}\"")
+    ));
+    let names = |profile: Option<&str>, set: &[&str]| -> Vec<String> {
+        let overrides = Overrides {
+            profile: profile.map(str::to_owned),
+            set: set
+                .iter()
+                .map(|value| format!("stages.data.params.{value}"))
+                .collect(),
+            ..Overrides::default()
+        };
+        let plan = project.plan_with(&overrides);
+        let again = Project::new(&toml::to_string(&plan.resolved).expect("it is TOML")).plan();
+        assert_eq!(cells(&plan, "data"), cells(&again, "data"), "of what is recorded");
+        cells(&plan, "data")
+    };
+    let by_epsilon = ["data[epsilon=0]", "data[epsilon=0.1]"];
+    assert_eq!(names(None, &[]), by_epsilon);
+    assert_eq!(names(None, &["tag=fixed"]), by_epsilon);
+    // What the profile lays over the stage, the command line lays something over.
+    let by_both = names(Some("twice"), &[]);
+    assert_eq!(by_both.len(), 4);
+    assert_eq!(names(Some("twice"), &["seed=7"]), by_both);
+    assert_eq!(names(Some("twice"), &["seed=7", "tag=at ${seed}"]), by_both);
+}
+
+#[test]
+fn fewer_values_of_an_axis_give_cells_of_the_same_names() {
+    let project = Project::new(&format!(
+        "{HEAD}[axes]\nepsilon = [0, 0.1]\nfold = [1, 2]\nseed = [3]\n{DATA}over = [\"epsilon\"]\n\
+         [[stages.data.override]]\nwhere = {{ epsilon = 0.1, fold = 2 }}\nparams = {{ seed = \"${{seed}}\" }}\n"
+    ));
+    let all = cells(&project.plan(), "data");
+    assert_eq!(all.len(), 4);
+    let plan = project.plan_with(&Overrides {
+        axes: vec!["epsilon=0".to_owned()],
+        ..Overrides::default()
+    });
+    let some = cells(&plan, "data");
+    assert_eq!(
+        some,
+        [
+            "data[epsilon=0, fold=1, seed=3]",
+            "data[epsilon=0, fold=2, seed=3]"
+        ]
+    );
+    assert!(some.iter().all(|name| all.contains(name)));
+    // The override, which holds nowhere, is not recorded; what it names is.
+    assert!(
+        !plan.resolved.to_string().contains("override"),
+        "{}",
+        plan.resolved
+    );
+    let again = Project::new(&toml::to_string(&plan.resolved).expect("it is TOML")).plan();
+    assert_eq!(cells(&again, "data"), some);
+}
+
+#[test]
 fn resources_replace_the_kinds_estimate() {
     let manifest = format!("{HEAD}{DATA}resources = {{ memory = 4096 }}\n");
     let resources = plan(&manifest).cells[0].parameters.resources;
