@@ -7,8 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
+use camino::Utf8Path;
+use provenir_api::Digest;
 use provenir_api::port::OutputPort;
 use provenir_api::protocol::{Done, Execute, FromWorker, Hello, Level, Log, PROTOCOL, Progress, ToWorker};
+use provenir_table::{Table, TableError};
 
 use crate::{AnyExecution, Cell, Context, Failure, Input, Inputs, Outputs, Reporter, StoredInput};
 
@@ -105,8 +108,9 @@ fn execute(
         }
         return;
     };
+    let mut tables = Tables::default();
     for (cell, reporter) in cells.iter().zip(&reporters) {
-        match prepare(cell, execution.takes_files(), reporter, cancelled) {
+        match prepare(cell, execution.takes_files(), &mut tables, reporter, cancelled) {
             Ok(inputs_and_context) => prepared.push(inputs_and_context),
             Err(failure) => reporter.answer(Err(failure)),
         }
@@ -162,10 +166,27 @@ impl Prepared<'_> {
     }
 }
 
+/// The tables that cells of a group are given, which often have them in common: each is read once.
+#[derive(Default)]
+struct Tables(BTreeMap<Digest, Table>);
+
+impl Tables {
+    /// The table with that digest, verified; read from the path where it was not read before.
+    fn read(&mut self, path: &Utf8Path, object: Digest) -> Result<Table, TableError> {
+        if let Some(table) = self.0.get(&object) {
+            return Ok(table.clone());
+        }
+        let table = provenir_table::read(path, Some(object))?;
+        self.0.insert(object, table.clone());
+        Ok(table)
+    }
+}
+
 /// Reads and verifies what a cell is given; files are left to it.
 fn prepare<'a>(
     cell: &'a Execute,
     takes_files: bool,
+    tables: &mut Tables,
     reporter: &'a CellReporter<'a>,
     cancelled: &'a AtomicBool,
 ) -> Result<Prepared<'a>, Failure> {
@@ -182,7 +203,7 @@ fn prepare<'a>(
             inputs = inputs.with_stored(&artifact.port, stored);
             continue;
         }
-        let table = provenir_table::read(&artifact.path, Some(artifact.object))?;
+        let table = tables.read(&artifact.path, artifact.object)?;
         inputs = inputs.with(
             &artifact.port,
             Input {

@@ -7,7 +7,7 @@ use crate::method::Memory;
 use crate::state::{Journal, State};
 
 /// Changes whenever the format does; a checkpoint with another is not read.
-const MARK: &[u8; 16] = b"provenir train 4";
+const MARK: &[u8; 16] = b"provenir train 5";
 
 /// The name of the checkpoint within its cell's.
 pub(crate) const NAME: &str = "training";

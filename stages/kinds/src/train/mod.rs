@@ -276,9 +276,10 @@ impl Kind for Train {
         // 2: `trust` and `history` have more columns; policies are what they were.
         // 3: a higher floor of `noisy-bc`'s deviation where none is given.
         // 4: widths are padded, which changes roundings.
+        // 5: actions are padded further.
         Revision {
             part: "train",
-            number: 4,
+            number: 5,
         },
         NN,
         POLICY,
@@ -425,7 +426,7 @@ impl Kind for Train {
         /// (`cargo run --example groups`).
         const NARROW: u32 = 128;
         /// More gain nothing: what they touch in a step leaves a core's cache.
-        const MOST: u32 = 32;
+        const MOST: u32 = 8;
         /// What an accelerator has memory for with networks of usual size; where it has not, the worker divides the group.
         const MOST_ACCELERATED: u32 = 256;
 
