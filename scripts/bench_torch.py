@@ -4,7 +4,7 @@ The workload is the same on both sides: a ReLU network of three hidden layers, m
 60,000 samples of 16 observations and 3 actions by a random permutation, mean squared error, gradient norm clipped to
 0.1, Adam. One thread. Prints `width`, milliseconds a step (median and least over repeats of 100 steps).
 
-    python scripts/bench_torch.py [--device cpu] [--widths 256,500] [--repeats 10]
+    python scripts/bench_torch.py [--device cpu] [--widths 64,256,500] [--repeats 10]
 
 Needs torch 2.11.0.
 """
@@ -57,7 +57,7 @@ def measure(width: int, repeats: int, device: torch.device) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--widths", default="256,500")
+    parser.add_argument("--widths", default="64,256,500")
     parser.add_argument("--repeats", type=int, default=10)
     arguments = parser.parse_args()
     torch.set_num_threads(1)

@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .map(|width| width.parse())
         .collect::<Result<Vec<u32>, _>>()?;
     if widths.is_empty() {
-        widths = vec![256, 500];
+        widths = vec![64, 256, 500];
     }
     let inputs = Inputs::new().with_table("demos", demonstrations(SAMPLES, (16, 3))?.into_table()?);
     for width in widths {
