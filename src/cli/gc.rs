@@ -130,7 +130,7 @@ fn ending(found: &Survey, removed: Option<Removed>) -> String {
     }
     match removed {
         None => format!(
-            "in all {}, {}, {}{cost}\nnothing was removed: `provenir gc --yes` removes it; `provenir pin CELL` keeps a cell\n",
+            "in all {}, {}, {}{cost}\nnothing was removed: the same command with `--yes` removes it; `provenir pin CELL` keeps a cell\n",
             count(found.results.len(), "result"),
             count(found.objects().0, "object"),
             bytes(found.bytes())

@@ -140,10 +140,12 @@ pub(crate) fn read_axis(name: &str, entry: &Entry, report: &mut Report) -> Axis 
             };
             if let Some(earlier) = places.get(&label) {
                 let earlier = *earlier;
-                report
+                let twice = report
                     .error(item.span, format!("axis `{name}` has the value `{label}` twice"))
-                    .label(earlier, "here first")
-                    .help("values that are equal by number are one value");
+                    .label(earlier, "here first");
+                if label.as_number().is_some() {
+                    twice.help("values that are equal by number are one value");
+                }
                 continue;
             }
             places.insert(label.clone(), item.span);
@@ -154,6 +156,16 @@ pub(crate) fn read_axis(name: &str, entry: &Entry, report: &mut Report) -> Axis 
         }
     }
     let labels: Vec<String> = values.iter().map(|value| value.label.to_string()).collect();
+    let mut written = BTreeMap::<&str, &Label>::new();
+    for (value, text) in values.iter().zip(&labels) {
+        if let Some(earlier) = written.insert(text, &value.label) {
+            let message = format!("axis `{name}` has `{}` as a text and as what is none", clip(text));
+            report
+                .error(places[&value.label], message)
+                .label(places[earlier], "the other one")
+                .help("their cells would have one name: write the value in one way, or as a table with a `name`");
+        }
+    }
     for (first, second) in alike(labels.iter().map(String::as_str)) {
         let what = format!("axis `{name}` has two values that look alike");
         let places = (places[&values[first].label], places[&values[second].label]);

@@ -71,6 +71,8 @@ pub(crate) fn neighbour(path: &Utf8Path) -> Option<String> {
         .take(LOOKED_AT)
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .map(Utf8PathBuf::from)
+        // A link to nothing is there, and is no file.
+        .filter(|name| Some(name.as_str()) != path.file_name())
         .collect();
     names.sort();
     let stem = path.file_stem()?;

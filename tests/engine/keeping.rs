@@ -219,7 +219,7 @@ fn a_collection_shows_first_and_removes_what_nothing_reaches() {
         );
     }
     assert!(
-        told.contains("nothing was removed: `provenir gc --yes` removes it"),
+        told.contains("nothing was removed: the same command with `--yes` removes it"),
         "{told}"
     );
     assert_eq!(context.results(), before);
