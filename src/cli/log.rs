@@ -99,6 +99,12 @@ fn by_cell(edition: &Edition, arguments: &LogArguments) -> Result<Exit, CommandE
             .find(|execution| Some(execution.key) == key)
         {
             session::warn_of_flawed(&flawed);
+            if execution.cell != name {
+                terminal::say(&format!(
+                    "`{name}` is the same action as `{}`, which run {} executed: this is its log",
+                    execution.cell, run.id
+                ));
+            }
             return tell(&run, execution);
         }
         if of_name.is_none() && head.is_some_and(|head| head.manifest == plan.manifest) {

@@ -11,7 +11,7 @@ use crate::clock;
 use crate::display::{self, Display, Mode};
 use crate::exec::{self, Event, Options, Subscriber, Survey};
 use crate::plan::{CellIndex, Plan};
-use crate::record::{Program, Recorder, Request, RunId};
+use crate::record::{Program, Recorder, Request, RunId, RunStore};
 use crate::store::{Store, StoreError};
 
 /// How a plan is carried out.
@@ -52,7 +52,7 @@ pub(super) fn carry_out(
     manner: Manner,
     began: Instant,
 ) -> Result<Exit, CommandError> {
-    let id = RunId::new();
+    let id = RunId::after(RunStore::new(store.layout()).newest()?.as_ref());
     let options = Options {
         resources: Resources {
             cores: manner.jobs.unwrap_or_else(exec::cores),

@@ -1,5 +1,7 @@
 //! Cells as people name them: `policy[epsilon=0.1, method=rbc]`, with axes left out where they may be any.
 
+use std::borrow::Cow;
+
 use provenir_api::{Label, schema};
 
 use super::arguments::quoted;
@@ -10,7 +12,7 @@ use crate::plan::{CellIndex, Plan};
 #[derive(Debug, PartialEq)]
 pub(super) struct Selector<'a> {
     stage: &'a str,
-    axes: Vec<(&'a str, &'a str)>,
+    axes: Vec<(&'a str, Cow<'a, str>)>,
 }
 
 impl<'a> Selector<'a> {
@@ -28,15 +30,13 @@ impl<'a> Selector<'a> {
         let mut axes = Vec::new();
         let mut rest = rest;
         if let Some(list) = rest.strip_prefix('[') {
-            let Some(end) = list.rfind(']') else {
-                return Err(wrong("`]` is missing"));
-            };
-            rest = &list[end + 1..];
-            for part in list[..end].split(',').filter(|part| !part.trim().is_empty()) {
+            let (parts, after) = split(list).map_err(wrong)?;
+            rest = after;
+            for part in parts.into_iter().filter(|part| !part.trim().is_empty()) {
                 let Some((name, value)) = part.split_once('=') else {
                     return Err(wrong(&format!("`{}` is not an axis and its value", part.trim())));
                 };
-                axes.push((name.trim(), value.trim().trim_matches('"')));
+                axes.push((name.trim(), unquoted(value.trim())));
             }
         }
         Ok((
@@ -110,7 +110,7 @@ impl<'a> Selector<'a> {
                 let error = CommandError::request(format!("`{}` has no axis `{axis}`", self.stage));
                 return Err(error.help(suggestion(axis, axes())));
             };
-            wanted.push((position, *value));
+            wanted.push((position, value));
         }
         let cells: Vec<CellIndex> = stage
             .cells
@@ -138,6 +138,56 @@ impl<'a> Selector<'a> {
                 Err(error.help(listed(plan, cells.iter().copied())))
             }
         }
+    }
+}
+
+/// Splits what follows a `[` at the commas that are in no quotes, up to the last `]` that is in none; gives what follows that, too.
+fn split(list: &str) -> Result<(Vec<&str>, &str), &'static str> {
+    let (mut commas, mut end) = (Vec::new(), None);
+    let (mut quoted, mut escaped, mut before) = (false, false, ' ');
+    for (place, symbol) in list.char_indices() {
+        match symbol {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' if quoted => quoted = false,
+            '"' if before == '=' => quoted = true,
+            ',' if !quoted => commas.push(place),
+            ']' if !quoted => end = Some(place),
+            _ => {}
+        }
+        if !symbol.is_whitespace() {
+            before = symbol;
+        }
+    }
+    if quoted {
+        return Err("a quote is not closed");
+    }
+    let end = end.ok_or("`]` is missing")?;
+    let mut parts = Vec::new();
+    let mut begin = 0;
+    for comma in commas.into_iter().filter(|comma| *comma < end) {
+        parts.push(&list[begin..comma]);
+        begin = comma + 1;
+    }
+    parts.push(&list[begin..end]);
+    Ok((parts, &list[end + 1..]))
+}
+
+/// A value without the quotes around it, where there are some.
+fn unquoted(value: &str) -> Cow<'_, str> {
+    let inner = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+    match inner {
+        Some(inner) if inner.contains('\\') => {
+            let mut plain = String::new();
+            let mut symbols = inner.chars();
+            while let Some(symbol) = symbols.next() {
+                let escaped = if symbol == '\\' { symbols.next() } else { None };
+                plain.push(escaped.unwrap_or(symbol));
+            }
+            plain.into()
+        }
+        Some(inner) => inner.into(),
+        None => value.into(),
     }
 }
 
@@ -205,16 +255,31 @@ mod tests {
     fn selectors_are_read_with_what_follows_them() {
         let read = |text| {
             let (selector, rest) = Selector::parse(text).unwrap();
-            (selector.stage, selector.axes, rest)
+            let axes = selector.axes.into_iter();
+            let axes: Vec<_> = axes.map(|(axis, value)| (axis, value.into_owned())).collect();
+            (selector.stage, axes, rest)
         };
+        let pair = |axis, value: &str| (axis, value.to_owned());
         assert_eq!(read("policy"), ("policy", vec![], ""));
         assert_eq!(read("demos.episodes"), ("demos", vec![], ".episodes"));
         assert_eq!(
             read("policy[epsilon=0.1, method=\"rbc\"].history"),
-            ("policy", vec![("epsilon", "0.1"), ("method", "rbc")], ".history")
+            (
+                "policy",
+                vec![pair("epsilon", "0.1"), pair("method", "rbc")],
+                ".history"
+            )
+        );
+        assert_eq!(
+            read(r#"t[k="a, b]", l = "say \"no\"", m=x]y].sum"#),
+            (
+                "t",
+                vec![pair("k", "a, b]"), pair("l", "say \"no\""), pair("m", "x]y")],
+                ".sum"
+            )
         );
         assert_eq!(read("policy[]"), ("policy", vec![], ""));
-        for wrong in ["", "[a=1]", "policy[a=1", "policy[a]", ".port"] {
+        for wrong in ["", "[a=1]", "policy[a=1", "policy[a]", ".port", "policy[a=\"x]"] {
             assert!(Selector::parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use camino::Utf8Path;
@@ -10,33 +10,50 @@ use super::measure::bytes;
 use super::{Edition, runs, session, terminal};
 use crate::display::counts;
 use crate::exec::{Standing, Survey};
-use crate::record::{Latest, RunStore};
+use crate::record::{Latest, Record, RunStore};
 use crate::store::{ActionKey, partials, standing};
 
 /// `status`.
 pub(super) fn status(edition: &Edition, arguments: &ManifestArguments) -> Result<Exit, CommandError> {
     let plan = session::plan(edition, arguments)?;
     let store = session::open(arguments, &plan)?;
-    let survey = Survey::take(&plan, &store, &std::collections::BTreeSet::new())?;
+    let survey = Survey::take(&plan, &store, &BTreeSet::new())?;
     store.flush();
-    let mut grid = vec![["stage", "cells", "up to date"].map(str::to_owned).to_vec()];
+    let runs = RunStore::new(store.layout());
+    let failed = failed(&runs, &plan.manifest)?;
+    let mut rows = vec![
+        ["stage", "cells", "up to date", "failed"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     let mut names: BTreeMap<ActionKey, String> = BTreeMap::new();
     for stage in &plan.stages {
-        let mut cached = 0;
+        let (mut cached, mut broken) = (0, 0);
         for cell in stage.cells.clone() {
             match &survey.standings[cell] {
                 Standing::Cached(_) => cached += 1,
                 Standing::Due { key, .. } => {
+                    broken += usize::from(failed.contains(key));
                     names.insert(*key, plan.name(cell));
                 }
                 Standing::Unknown { .. } => {}
             }
         }
-        grid.push(vec![
+        rows.push(vec![
             stage.name.clone(),
             stage.cells.len().to_string(),
             cached.to_string(),
+            if broken == 0 {
+                String::new()
+            } else {
+                broken.to_string()
+            },
         ]);
+    }
+    if rows.iter().skip(1).all(|row| row[3].is_empty()) {
+        for row in &mut rows {
+            row.truncate(3);
+        }
     }
     let options = arguments.overrides.suffix(&[]);
     let mut text = format!(
@@ -46,7 +63,7 @@ pub(super) fn status(edition: &Edition, arguments: &ManifestArguments) -> Result
         survey.cached(),
         plan.cells.len(),
         session::short(store.layout().root()),
-        session::aligned(&grid)
+        session::aligned(&rows)
     );
     let name = |key: &ActionKey| match names.get(key) {
         Some(name) => name.clone(),
@@ -69,9 +86,22 @@ pub(super) fn status(edition: &Edition, arguments: &ManifestArguments) -> Result
         "interrupted, with checkpoints to go on from",
         idle.map(|partial| format!("{}: {}", name(&partial.key), bytes(partial.size))),
     );
-    text.push_str(&last(&RunStore::new(store.layout()), &plan.manifest)?);
+    text.push_str(&last(&runs, &plan.manifest)?);
     terminal::print(&text)?;
     Ok(Exit::Done)
+}
+
+/// The actions that failed in the manifest's last run.
+fn failed(runs: &RunStore, manifest: &Utf8Path) -> Result<BTreeSet<ActionKey>, CommandError> {
+    let (Some(latest), _) = runs.latest(Some(manifest))? else {
+        return Ok(BTreeSet::new());
+    };
+    let records = latest.run.records()?.into_iter();
+    let failed = records.filter_map(|record| match record {
+        Record::Failed { key, .. } => Some(key),
+        _ => None,
+    });
+    Ok(failed.collect())
 }
 
 /// The last run: of the manifest, or, where it has none, of any other.

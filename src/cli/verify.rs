@@ -35,6 +35,33 @@ enum State {
     Intact,
     Altered,
     Missing,
+    /// It was not published, and has the bytes of this object.
+    Same(Digest),
+}
+
+impl State {
+    fn is_good(self) -> bool {
+        matches!(self, Self::Intact | Self::Same(_))
+    }
+}
+
+impl Checked {
+    /// What has become of it, in a line.
+    fn told(&self) -> String {
+        let path = session::short(&self.path);
+        match self.state {
+            State::Intact => format!("`{path}` is as it was published\n"),
+            State::Same(object) => format!(
+                "`{path}` has the bytes of object {}; nothing tells that it was published\n",
+                object.short()
+            ),
+            State::Altered => format!(
+                "`{path}` was altered since it was published; the next run restores it and keeps this one as `{}.orig`\n",
+                path.file_name().unwrap_or_default()
+            ),
+            State::Missing => format!("`{path}` was published and is gone; the next run restores it\n"),
+        }
+    }
 }
 
 /// `verify`.
@@ -64,7 +91,7 @@ pub(super) fn verify(arguments: &VerifyArguments) -> Result<Exit, CommandError> 
     } else {
         terminal::print(&report.text())?;
     }
-    let altered = wanted.files.iter().any(|file| file.state != State::Intact);
+    let altered = wanted.files.iter().any(|file| !file.state.is_good());
     Ok(if report.is_bad() || altered {
         Exit::StageFailed
     } else {
@@ -140,7 +167,7 @@ impl Wanted {
             Some(_) => State::Altered,
             None if store.layout().object(&found).is_file() => {
                 self.scope.objects.insert(found);
-                State::Intact
+                State::Same(found)
             }
             None => seal(path)?,
         };
@@ -212,19 +239,7 @@ impl Report<'_> {
             );
         }
         for file in self.files {
-            let path = session::short(&file.path);
-            let _ = match file.state {
-                State::Intact => writeln!(text, "`{path}` is as it was published"),
-                State::Altered => writeln!(
-                    text,
-                    "`{path}` was altered since it was published; the next run restores it and keeps this one as `{}.orig`",
-                    path.file_name().unwrap_or_default()
-                ),
-                State::Missing => writeln!(
-                    text,
-                    "`{path}` was published and is gone; the next run restores it"
-                ),
-            };
+            text.push_str(&file.told());
         }
         let of = |makers: &[ActionKey]| {
             let names: BTreeSet<String> = makers.iter().map(|key| self.history.name(key)).collect();
@@ -286,7 +301,7 @@ impl Report<'_> {
         for step in self.steps() {
             let _ = write!(text, "\nnext: {step}");
         }
-        if !self.is_bad() && self.files.iter().all(|file| file.state == State::Intact) {
+        if !self.is_bad() && self.files.iter().all(|file| file.state.is_good()) {
             let line_break = if text.is_empty() || text.ends_with('\n') {
                 ""
             } else {
@@ -352,6 +367,7 @@ impl Report<'_> {
                 State::Intact => "intact",
                 State::Altered => "altered",
                 State::Missing => "missing",
+                State::Same(_) => "same-bytes",
             };
             json!({ "path": file.path, "state": state })
         });

@@ -164,6 +164,10 @@ fn phrase(why: &Why, indent: usize) -> String {
                 return "is up to date; no run recorded here computed it: its result was brought here, or the record was removed\n"
                     .to_owned();
             }
+            Reason::New => format!(
+                "it ran then, because no earlier run had it; against `{}` of {since}, the nearest of its kind, this differed:",
+                why.since.as_ref().map_or("", |moment| moment.cell.as_str())
+            ),
             _ => "it ran then, because no earlier run had it".to_owned(),
         };
         return format!("is up to date: {computed} computed it{alias}\n  {then}\n{below}");

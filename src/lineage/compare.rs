@@ -5,7 +5,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::absent::explained;
-use super::source::named;
+use super::earlier::Use;
+use super::side::{Side, named};
 use crate::exec::{Difference, differences, value_differences};
 use crate::record::{History, PastRun, RunFile};
 use crate::registry::Registry;
@@ -38,6 +39,8 @@ pub enum CellDifference {
         old: ActionKey,
         /// After.
         new: ActionKey,
+        /// What differs in it.
+        differences: Vec<Difference>,
     },
     /// It gave something else.
     Artifacts {
@@ -74,7 +77,7 @@ impl RunDifference {
             _ => Vec::new(),
         };
         let cells = |run: &PastRun| -> BTreeMap<String, ActionKey> {
-            run.cells().map(|(cell, key)| (cell.to_owned(), key)).collect()
+            run.results().map(|(cell, key)| (cell.to_owned(), key)).collect()
         };
         let (before, after) = (cells(old), cells(new));
         let mut difference = Self {
@@ -92,7 +95,13 @@ impl RunDifference {
                         outputs(store, history, old, old_key)?,
                         outputs(store, history, new, new_key)?,
                     );
-                    let Some(found) = compare(store, history, registry, *old_key, *new_key, outputs)? else {
+                    let used = |run, key: &ActionKey| Use {
+                        run,
+                        cell: name,
+                        key: *key,
+                    };
+                    let uses = (used(old, old_key), used(new, new_key));
+                    let Some(found) = compare(store, history, registry, uses, outputs)? else {
                         difference.same += 1;
                         continue;
                     };
@@ -177,10 +186,10 @@ fn compare(
     store: &Store,
     history: &History,
     registry: &Registry,
-    old: ActionKey,
-    new: ActionKey,
+    (old_use, new_use): (Use<'_>, Use<'_>),
     outputs: (Option<Vec<Artifact>>, Option<Vec<Artifact>>),
 ) -> Result<Option<CellDifference>, StoreError> {
+    let (old, new) = (old_use.key, new_use.key);
     let (Some(before), Some(after)) = outputs else {
         return Ok((old != new).then_some(CellDifference::Unknown { old, new }));
     };
@@ -191,21 +200,25 @@ fn compare(
             (after.content != before.content).then(|| (before, after.clone()))
         })
         .collect();
-    if differing.is_empty() {
-        return Ok((old != new).then_some(CellDifference::Action { old, new }));
+    if differing.is_empty() && old == new {
+        return Ok(None);
     }
     let differences = match (action(store, history, &old)?, action(store, history, &new)?) {
         (Some(old), Some(new)) => {
             let kind = registry.get(&new.kind).map(|kind| &**kind);
-            named(
-                explained(differences(&old, &new), kind, &old, &new),
-                history,
-                &old,
-                &new,
-            )
+            let found = explained(differences(&old, &new), kind, &old, &new);
+            let (old, new) = (Side::of(&old, old_use.place()), Side::of(&new, new_use.place()));
+            named(found, history, &old, &new)
         }
         _ => Vec::new(),
     };
+    if differing.is_empty() {
+        return Ok(Some(CellDifference::Action {
+            old,
+            new,
+            differences,
+        }));
+    }
     Ok(Some(CellDifference::Artifacts {
         old,
         new,

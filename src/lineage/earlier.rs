@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use camino::Utf8Path;
 use provenir_api::Digest;
 
+use super::graph::Place;
 use crate::exec::differences;
 use crate::record::{Executed, History, PastRun};
 use crate::store::{Action, ActionKey, Store, StoreError};
@@ -15,6 +16,15 @@ pub(super) struct Use<'h> {
     pub(super) key: ActionKey,
 }
 
+impl<'h> Use<'h> {
+    /// Where the cell stands, where its record tells.
+    pub(super) fn place(self) -> Option<Place<'h>> {
+        let cells = &self.run.cells;
+        let position = cells.find(self.cell, &self.key)?;
+        Some(Place { cells, position })
+    }
+}
+
 /// The records of a store, with what is looked up in them.
 pub(super) struct Past {
     pub(super) history: History,
@@ -23,7 +33,7 @@ pub(super) struct Past {
 }
 
 /// An execution, in its run.
-type Made<'h> = (&'h PastRun, &'h Executed);
+pub(super) type Made<'h> = (&'h PastRun, &'h Executed);
 
 impl Past {
     pub(super) fn new(history: History) -> Self {
@@ -85,11 +95,9 @@ impl Past {
         cell: &str,
         before: Option<&PastRun>,
     ) -> Vec<Use<'h>> {
-        let runs = self.history.runs.iter().filter(|run| {
-            run.manifest() == Some(manifest) && before.is_none_or(|before| run.stored.id < before.stored.id)
-        });
+        let runs = self.before(before).filter(|run| run.manifest() == Some(manifest));
         runs.filter_map(|run| {
-            let (cell, key) = run.cells().filter(|(name, _)| *name == cell).last()?;
+            let (cell, key) = run.results().filter(|(name, _)| *name == cell).last()?;
             Some(Use { run, cell, key })
         })
         .collect()
@@ -108,22 +116,23 @@ impl Past {
     }
 
     /// What a new cell of a manifest is compared with: the cell of its stage that differs in the fewest fields, in the manifest's
-    /// latest run that has such, or else the nearest action of its kind.
+    /// latest run that has such, or else the nearest action of its kind; only in runs before `before`, where one is given.
     pub(super) fn nearest<'h>(
         &'h self,
         store: &Store,
         manifest: &Utf8Path,
         cell: &str,
         action: &Action,
+        before: Option<&PastRun>,
     ) -> Result<Option<(Use<'h>, Action)>, StoreError> {
         /// So many cells of a stage are looked at.
         const MOST: usize = 1000;
         let mut nearest: Option<(usize, Use<'h>, Action)> = None;
-        for run in &self.history.runs {
+        for run in self.before(before) {
             if run.manifest() != Some(manifest) || nearest.is_some() {
                 continue;
             }
-            let beside = run.cells().filter(|(name, _)| stage(name) == stage(cell));
+            let beside = run.results().filter(|(name, _)| stage(name) == stage(cell));
             for (cell, key) in beside.take(MOST) {
                 let found = self.action(store, &key)?;
                 let Some(found) = found.filter(|found| found.kind == action.kind) else {
@@ -136,17 +145,22 @@ impl Past {
             }
         }
         let beside = nearest.map(|(_, found_use, found)| (found_use, found));
-        Ok(beside.or_else(|| self.nearest_of_kind(action)))
+        Ok(beside.or_else(|| self.nearest_of_kind(action, before)))
+    }
+
+    /// The runs before one, or all, the latest first.
+    fn before<'h>(&'h self, before: Option<&PastRun>) -> impl Iterator<Item = &'h PastRun> {
+        let before = before.map(|before| before.stored.id.clone());
+        let runs = self.history.runs.iter();
+        runs.filter(move |run| before.as_ref().is_none_or(|before| run.stored.id < *before))
     }
 
     /// Of the actions of the same kind, the one that differs in the fewest fields.
-    fn nearest_of_kind<'h>(&'h self, action: &Action) -> Option<(Use<'h>, Action)> {
+    fn nearest_of_kind<'h>(&'h self, action: &Action, before: Option<&PastRun>) -> Option<(Use<'h>, Action)> {
         /// So many are looked at, the latest first.
         const MOST: usize = 5000;
         let executed = self
-            .history
-            .runs
-            .iter()
+            .before(before)
             .flat_map(|run| run.executed.iter().map(move |executed| (run, executed)));
         executed
             .filter_map(|(run, executed)| {

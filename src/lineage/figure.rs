@@ -4,9 +4,10 @@ use camino::Utf8Path;
 use provenir_api::{Digest, FigureIdentity};
 
 use super::graph::Graph;
+use super::side::Side;
 use super::why::Explainer;
 use crate::exec::{Standing, Survey};
-use crate::plan::{CellIndex, Plan};
+use crate::plan::{CellIndex, Plan, normal};
 use crate::store::{ActionKey, Committed, Publication, Store, StoreError};
 
 /// Longest file that is looked into for what it says of itself.
@@ -21,8 +22,12 @@ pub struct FileOrigin {
     pub identity: Option<FigureIdentity>,
     /// Whether it was changed since it was made; absent where neither it nor the store can tell.
     pub altered: Option<bool>,
-    /// The action that made it, where it or the store tells.
+    /// The action that made it, where it or the store tells, or that gave the same bytes.
     pub key: Option<ActionKey>,
+    /// The note of its publication, where it is a published copy of what that action gave.
+    pub published: Option<Publication>,
+    /// Whether it was not made, but taken: a source file.
+    pub is_source: bool,
 }
 
 impl FileOrigin {
@@ -51,22 +56,28 @@ impl FileOrigin {
             .and_then(|identity| identity.action_key.parse::<ActionKey>().ok());
         let published = publication.as_ref().map(|publication| publication.key);
         let altered = match (&identity, &publication) {
+            // Bytes that something took, too, need not be those that something gave.
+            (None, None) if makers.is_empty() || graph.takes(&object) => None,
             _ if !makers.is_empty() => Some(false),
             (Some(_), _) => Some(!FigureIdentity::is_unaltered(&bytes)),
             (None, Some(publication)) => Some(publication.object != object),
             (None, None) => None,
         };
+        let is_made = identity.is_some() || publication.is_some();
         // The bytes themselves come first: two copies may have been swapped. Of several actions that gave the same bytes,
         // the one that it was published for.
         let by_bytes = makers
             .iter()
             .find(|key| Some(**key) == published)
             .or_else(|| makers.first());
+        let key = told.or_else(|| by_bytes.copied()).or(published);
         Ok(Self {
             object,
-            key: told.or_else(|| by_bytes.copied()).or(published),
+            key,
             identity,
             altered,
+            published: publication.filter(|publication| Some(publication.key) == key),
+            is_source: !is_made && !graph.takers(&normal(path)).is_empty(),
         })
     }
 }
@@ -111,17 +122,20 @@ impl Freshness {
         store: &Store,
     ) -> Result<Self, StoreError> {
         let survey = Survey::take(plan, store, &std::collections::BTreeSet::new())?;
-        let same = survey.standings.iter().position(|standing| match standing {
+        let is_it = |cell: &CellIndex| match &survey.standings[*cell] {
             Standing::Cached(result) => result.key() == *key,
             Standing::Due { key: due, .. } => due == key,
             Standing::Unknown { .. } => false,
-        });
-        if let Some(cell) = same {
+        };
+        let counterpart = counterpart(path, key, graph, plan);
+        // Of several cells that are this action, the one that publishes there.
+        let mut same = counterpart.into_iter().chain(0..plan.cells.len()).filter(is_it);
+        if let Some(cell) = same.next() {
             return Ok(Self::Current {
                 cell: plan.name(cell),
             });
         }
-        let Some(cell) = counterpart(path, key, graph, plan) else {
+        let Some(cell) = counterpart else {
             return Ok(Self::NotThere);
         };
         let name = plan.name(cell);
@@ -138,11 +152,17 @@ impl Freshness {
         }
         let explainer = Explainer::new(plan, store, &survey);
         let mut told: Vec<String> = match graph.action(key) {
-            Some(old) => explainer
-                .differences(old, &survey.action(cell)?, Some(cell))?
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
+            Some(old) => {
+                let place = graph.find(&name, key, None);
+                explainer
+                    .differences(
+                        &Side::of(old, place),
+                        &explainer.side(&survey.action(cell)?, cell),
+                    )?
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect()
+            }
             None => Vec::new(),
         };
         if told.is_empty() {

@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::reason::Second;
 use super::source::SourceFile;
 use crate::audit;
-use crate::plan::normal;
-use crate::record::{Executed, Git, History, Maker, PastRun, RunId};
+use crate::plan::{CellIndex, normal};
+use crate::record::{Cells, Executed, Git, History, PastRun, RunId, Wire};
 use crate::store::{Action, ActionKey, Artifact, Catalogue, Publication, Store, StoreError};
 
 /// Every action that a store knows of, by its results and by its records, and what each was made from.
@@ -26,22 +26,31 @@ pub struct Graph {
     producers: BTreeMap<Digest, Vec<ActionKey>>,
     /// Actions that took it.
     consumers: BTreeMap<Digest, BTreeSet<ActionKey>>,
-    /// What each action was wired to, input by input, in the latest run that tells.
-    wiring: Wiring,
-    /// Actions that were wired to take something of an action, in that run.
-    wired: BTreeMap<ActionKey, BTreeSet<ActionKey>>,
+    /// The latest run, by position in the history, whose record tells what each action was wired to.
+    telling: BTreeMap<ActionKey, usize>,
 }
 
-/// What gave each artifact that an action took, by action, in the order of its inputs.
-pub type Wiring = BTreeMap<ActionKey, Vec<Maker>>;
+/// A cell that is an action. Cells that are one action share a result, and differ in where what they took came from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct NodeId {
+    /// What it is called; absent where no record names it.
+    #[serde(rename = "from_cell")]
+    pub cell: Option<String>,
+    /// The action.
+    #[serde(rename = "from")]
+    pub action: ActionKey,
+}
 
-/// An action with where it stands in the lineage of another.
+/// A cell with where it stands in the lineage of another.
 #[derive(Clone, Debug, Serialize)]
 pub struct Node {
     /// The action.
     pub action: ActionKey,
-    /// The cell that it was last; absent where no record names one.
+    /// The cell; absent where no record names one.
     pub cell: Option<String>,
+    /// Other cells beside it that are the same action.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     /// What it does.
     pub kind: String,
     /// Revisions of that.
@@ -77,8 +86,9 @@ pub struct Link {
     pub source: String,
     /// Digest of its values.
     pub content: Digest,
-    /// The action that gave it; absent where nothing is known of it.
-    pub from: Option<ActionKey>,
+    /// The cell that gave it; absent where nothing is known of it.
+    #[serde(flatten)]
+    pub from: Option<NodeId>,
     /// Its output port there, where a record tells.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
@@ -91,6 +101,8 @@ pub struct Copy {
     pub path: Utf8PathBuf,
     /// The output port.
     pub port: String,
+    /// The cell that published it.
+    pub cell: String,
     /// Whether it is there.
     pub present: bool,
 }
@@ -132,6 +144,16 @@ impl Graph {
         for record in audit::verdicts(store.layout())? {
             audits.entry(record.key).or_default().push(record);
         }
+        let mut telling = BTreeMap::new();
+        for (position, run) in history.runs.iter().enumerate() {
+            for key in run.cells.actions() {
+                let cells = run.cells.of(key).iter();
+                let tells = |place: &usize| run.cells.get(*place).is_some_and(|cell| cell.wires.is_some());
+                if cells.copied().all(|place| tells(&place)) {
+                    telling.entry(*key).or_insert(position);
+                }
+            }
+        }
         let mut graph = Self {
             seconds,
             audits,
@@ -139,12 +161,10 @@ impl Graph {
             producers: catalogue.producers(),
             consumers: BTreeMap::new(),
             recorded: BTreeMap::new(),
-            wiring: Wiring::new(),
-            wired: BTreeMap::new(),
+            telling,
             catalogue,
             history,
         };
-        graph.wire();
         for run in &graph.history.runs {
             for executed in &run.executed {
                 if let Some(action) = &executed.action
@@ -171,24 +191,6 @@ impl Graph {
             }
         }
         Ok(graph)
-    }
-
-    /// Takes from the records what was wired to what.
-    fn wire(&mut self) {
-        for run in &self.history.runs {
-            let mut told = Wiring::new();
-            for (key, makers) in run.wiring() {
-                if self.wiring.contains_key(&key) {
-                    continue;
-                }
-                // Twice the same that changes nothing takes what it gave, and is not made from itself.
-                for maker in makers.iter().filter(|maker| maker.action != key) {
-                    self.wired.entry(maker.action).or_default().insert(key);
-                }
-                told.entry(key).or_insert(makers);
-            }
-            self.wiring.append(&mut told);
-        }
     }
 
     /// The records that it was made of.
@@ -230,59 +232,125 @@ impl Graph {
         self.actions().filter(gave).collect()
     }
 
-    /// What is known of an action.
-    pub fn node(&self, key: &ActionKey) -> Option<Node> {
-        self.node_wired(key, &self.wiring)
+    /// Where a cell stands of which nothing but its action is known: in the latest run whose record tells what that was wired
+    /// to, its first cell.
+    pub fn place(&self, key: &ActionKey) -> Option<Place<'_>> {
+        let cells = &self.history.runs[*self.telling.get(key)?].cells;
+        let position = *cells.of(key).first()?;
+        Some(Place { cells, position })
     }
 
-    /// The same, with what it took from where as `wiring` has it, as far as that tells.
-    pub fn node_wired(&self, key: &ActionKey, wiring: &Wiring) -> Option<Node> {
+    /// Where the cells of an action stand, in that run; one nowhere, where no record tells.
+    pub(super) fn places(&self, key: &ActionKey) -> impl Iterator<Item = Option<Place<'_>>> {
+        let first = self.place(key);
+        let all = first.map_or(&[][..], |place| place.cells.of(key)).iter();
+        let placed = all.filter_map(move |position| {
+            Some(Place {
+                position: *position,
+                ..first?
+            })
+        });
+        let nowhere = first.is_none().then_some(None);
+        placed.map(Some).chain(nowhere)
+    }
+
+    /// What it gave, as far as anything is known of an action.
+    pub fn outputs(&self, key: &ActionKey) -> &[Artifact] {
+        self.facts(key).map(|(_, outputs)| outputs).unwrap_or_default()
+    }
+
+    /// Whether anything took a source file of these bytes.
+    pub fn takes(&self, object: &Digest) -> bool {
+        let mut actions = self.actions().filter_map(|key| self.action(&key));
+        actions.any(|action| action.sources.values().any(|source| source == object))
+    }
+
+    /// What is known of an action, as the cell that stands there, or else the one that it was last.
+    pub fn node(&self, key: &ActionKey, place: Option<Place<'_>>) -> Option<Node> {
         let (action, outputs) = self.facts(key)?;
         let execution = self.history.executions(key).next();
         let run = execution.map(|(run, _)| run);
-        let makers = wiring.get(key).or_else(|| self.wiring.get(key));
-        let makers = makers.filter(|makers| makers.len() == action.inputs.len());
-        let inputs = action.inputs.iter().enumerate().map(|(position, input)| {
-            let maker = makers.map(|makers| &makers[position]);
+        let wires = place.and_then(Place::wires);
+        let wires = wires.filter(|wires| wires.len() == action.inputs.len());
+        let inputs = action.inputs.iter().enumerate().map(|(number, input)| {
+            let wire = wires.and_then(|wires| Some((place?.maker(&wires[number])?, &wires[number].1)));
+            let (from, output) = match wire {
+                Some((maker, output)) => (Some(maker), Some(output.clone())),
+                None => (
+                    self.producer(&input.content, key, run).map(|key| self.last(key)),
+                    None,
+                ),
+            };
             Link {
                 port: input.port.clone(),
                 gathered: input.gathered.clone(),
                 source: input.source.clone(),
                 content: input.content,
-                from: match maker {
-                    Some(maker) => Some(maker.action),
-                    None => self.producer(&input.content, key, run),
-                },
-                output: maker.map(|maker| maker.output.clone()),
+                from,
+                output,
             }
         });
-        let copies = self.publications.iter().filter(|copy| copy.key == *key);
+        let name = place.map(|place| place.name().to_owned());
+        let cell = name.or_else(|| self.history.cell(key).map(str::to_owned));
+        let beside: BTreeSet<&str> = place.map(|place| place.beside(key).collect()).unwrap_or_default();
         Some(Node {
             action: *key,
-            cell: self.history.cell(key).map(str::to_owned),
+            published: self.copies(key, cell.as_deref(), &beside),
+            also: beside.into_iter().map(str::to_owned).collect(),
+            cell,
             kind: action.kind.clone(),
             revisions: action.revisions.clone(),
             parameters: action.parameters.clone(),
-            sources: self.sources(key, action),
+            sources: self.sources(key, action, place),
             inputs: inputs.collect(),
             outputs: outputs.to_vec(),
             stored: self.catalogue.results.contains_key(key),
             computed: execution.map(|(run, executed)| Computed::of(run, executed)),
-            published: copies
-                .map(|copy| Copy {
-                    path: copy.path.clone(),
-                    port: copy.port.clone(),
-                    present: fs_err::symlink_metadata(&copy.path).is_ok(),
-                })
-                .collect(),
             seconds: self.seconds.get(key).cloned().unwrap_or_default(),
             audits: self.audits.get(key).cloned().unwrap_or_default(),
         })
     }
 
-    /// The source files of an action, with the paths that its latest record names.
-    fn sources(&self, key: &ActionKey, action: &Action) -> BTreeMap<String, SourceFile> {
-        let path = |pointer: &String| {
+    /// An action as the cell that it was last.
+    fn last(&self, action: ActionKey) -> NodeId {
+        let placed = self.place(&action).map(Place::name);
+        let cell = placed.or_else(|| self.history.cell(&action));
+        NodeId {
+            cell: cell.map(str::to_owned),
+            action,
+        }
+    }
+
+    /// Published copies of what a cell gave: its own, and those that none of the others beside it that are the same action
+    /// published.
+    fn copies(&self, key: &ActionKey, cell: Option<&str>, beside: &BTreeSet<&str>) -> Vec<Copy> {
+        let is_own = |copy: &&Publication| {
+            let by = copy.cell.as_str();
+            copy.key == *key && (Some(by) == cell || !beside.contains(by))
+        };
+        let own = self.publications.iter().filter(is_own);
+        own.map(|copy| Copy {
+            path: copy.path.clone(),
+            port: copy.port.clone(),
+            cell: copy.cell.clone(),
+            present: fs_err::symlink_metadata(&copy.path).is_ok(),
+        })
+        .collect()
+    }
+
+    /// All published copies of what an action gave.
+    pub fn all_copies(&self, key: &ActionKey) -> Vec<Copy> {
+        self.copies(key, None, &BTreeSet::new())
+    }
+
+    /// The source files of a cell, with the paths that its record names, or else the latest record of its action.
+    fn sources(
+        &self,
+        key: &ActionKey,
+        action: &Action,
+        place: Option<Place<'_>>,
+    ) -> BTreeMap<String, SourceFile> {
+        let latest = |pointer: &String| {
             self.history.executions(key).find_map(|(run, executed)| {
                 let folder = run.manifest()?.parent()?;
                 Some(normal(&folder.join(executed.sources.get(pointer)?)))
@@ -291,9 +359,10 @@ impl Graph {
         let sources = action.sources.iter();
         sources
             .map(|(pointer, content)| {
+                let own = place.and_then(|place| place.cells.source(place.position, pointer));
                 let source = SourceFile {
                     content: *content,
-                    path: path(pointer),
+                    path: own.or_else(|| latest(pointer)),
                     now: None,
                 };
                 (pointer.clone(), source)
@@ -319,7 +388,7 @@ impl Graph {
         if origins.len() > 1
             && let Some(run) = run
         {
-            let used: BTreeSet<ActionKey> = run.cells().map(|(_, key)| key).collect();
+            let used: BTreeSet<ActionKey> = run.results().map(|(_, key)| key).collect();
             if let Some(key) = origins.iter().find(|key| used.contains(key)) {
                 return Some(*key);
             }
@@ -327,74 +396,71 @@ impl Graph {
         origins.first().copied()
     }
 
-    /// The actions that took something of an action's.
-    pub fn consumers(&self, key: &ActionKey) -> BTreeSet<ActionKey> {
-        let outputs = self.facts(key).map(|(_, outputs)| outputs).unwrap_or_default();
-        let contents = outputs.iter().map(|artifact| &artifact.content);
-        let by_content = contents.flat_map(|content| {
+    /// The actions that took something of an action's, as far as no record tells what those were wired to.
+    pub(super) fn consumers_by_content(&self, key: &ActionKey) -> BTreeSet<ActionKey> {
+        let contents = self.outputs(key).iter().map(|artifact| &artifact.content);
+        let takers = contents.flat_map(|content| {
             let takers = self.consumers.get(content).into_iter().flatten();
             takers.filter(|taker| {
                 let run = self.history.executions(taker).next().map(|(run, _)| run);
-                !self.wiring.contains_key(*taker) && self.producer(content, taker, run).as_ref() == Some(key)
+                !self.telling.contains_key(*taker) && self.producer(content, taker, run).as_ref() == Some(key)
             })
         });
-        let wired = self.wired.get(key).into_iter().flatten();
-        let wired = wired.filter(|taker| self.knows(taker));
-        by_content.chain(wired).copied().collect()
+        takers.copied().collect()
     }
 
-    /// The wiring of a cell that is this action, in the latest run that tells: where cells are one action, each is wired in
-    /// its own way.
-    fn wiring_as(&self, cell: &str, key: &ActionKey) -> Wiring {
-        let mut runs = self.history.runs.iter();
-        let own = runs.find_map(|run| run.wiring_of(cell).filter(|(found, _)| found == key));
-        let wiring: Wiring = own.into_iter().collect();
-        // What comes to an action by way of itself (twice the same corruption of nothing) tells nothing of its origin.
-        let mut seen = BTreeSet::new();
-        let mut open: Vec<ActionKey> = wiring.values().flatten().map(|maker| maker.action).collect();
-        while let Some(maker) = open.pop() {
-            if maker == *key {
-                return Wiring::new();
-            }
-            if seen.insert(maker)
-                && let Some(node) = self.node(&maker)
-            {
-                open.extend(node.inputs.iter().filter_map(|link| link.from));
-            }
-        }
-        wiring
+    /// The latest run whose record tells what each action was wired to, for all of which that is known.
+    pub(super) fn telling(&self) -> impl Iterator<Item = (&ActionKey, &Cells)> {
+        let telling = self.telling.iter();
+        telling.map(|(key, run)| (key, &self.history.runs[*run].cells))
+    }
+}
+
+/// A cell among others.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// Those of its run, or of its plan.
+    pub cells: &'a Cells,
+    /// Where it is.
+    pub position: CellIndex,
+}
+
+impl<'a> Place<'a> {
+    /// Its name.
+    pub fn name(self) -> &'a str {
+        self.cells.get(self.position).map_or("", |cell| &cell.name)
     }
 
-    /// An action with all that it was made from, directly or not, and all that was made from it: by key. Source files are
-    /// looked at: whether they are as they were taken. Where a cell is meant, its name is given.
-    pub fn lineage(&self, store: &Store, focus: &ActionKey, cell: Option<&str>) -> BTreeMap<ActionKey, Node> {
-        let own = cell.map_or_else(Wiring::new, |cell| self.wiring_as(cell, focus));
-        let mut nodes = BTreeMap::new();
-        let mut open = vec![*focus];
-        while let Some(key) = open.pop() {
-            if !nodes.contains_key(&key)
-                && let Some(mut node) = self.node_wired(&key, &own)
-            {
-                if own.contains_key(&key) {
-                    node.cell = cell.map(str::to_owned);
-                }
-                open.extend(node.inputs.iter().filter_map(|link| link.from));
-                nodes.insert(key, node);
-            }
+    /// Where what it takes comes from, input by input, where that is known.
+    pub fn wires(self) -> Option<&'a [Wire]> {
+        self.cells.get(self.position)?.wires.as_deref()
+    }
+
+    /// What a wire comes from.
+    #[must_use]
+    pub fn origin(self, wire: &Wire) -> Self {
+        Self {
+            position: wire.0,
+            ..self
         }
-        let mut seen = BTreeSet::new();
-        open.extend(self.consumers(focus));
-        while let Some(key) = open.pop() {
-            if seen.insert(key) {
-                open.extend(self.consumers(&key));
-                if let Some(node) = self.node(&key) {
-                    nodes.entry(key).or_insert(node);
-                }
-            }
-        }
-        let sources = nodes.values_mut().flat_map(|node| node.sources.values_mut());
-        SourceFile::look(sources, store);
-        nodes
+    }
+
+    fn maker(self, wire: &Wire) -> Option<NodeId> {
+        let cell = self.cells.get(wire.0)?;
+        Some(NodeId {
+            cell: Some(cell.name.clone()),
+            action: cell.key?,
+        })
+    }
+
+    /// The other cells that are the same action.
+    fn beside(self, key: &ActionKey) -> impl Iterator<Item = &'a str> {
+        let others = self
+            .cells
+            .of(key)
+            .iter()
+            .filter(move |other| **other != self.position);
+        others.filter_map(move |other| Some(self.cells.get(*other)?.name.as_str()))
     }
 }
 
@@ -416,6 +482,14 @@ impl Computed {
 }
 
 impl Node {
+    /// Which it is.
+    pub fn id(&self) -> NodeId {
+        NodeId {
+            cell: self.cell.clone(),
+            action: self.action,
+        }
+    }
+
     /// A name for people.
     pub fn name(&self) -> String {
         self.cell

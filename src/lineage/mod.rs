@@ -2,8 +2,11 @@
 //!
 //! * `why`: what differs from the nearest earlier record of a cell, back to the root cause; `earlier` finds that record,
 //!   `reason` is what is told.
-//! * `graph`: what an artifact was made from, down to sources, and what was made from it, up to figures.
+//! * `graph`: every action that is known, and where the cells that it was stand; `trace` follows one of them up to sources and
+//!   down to figures.
+//! * `planned`: where the cells of a plan stand, as those of a run do.
 //! * `source`: files outside the store that were taken, and what has become of them.
+//! * `side`: an action as one of the cells that are it, to be compared with another.
 //! * `absent`: what the parameters are that an action does not have.
 //! * `compare`: what differs between two runs.
 //! * `figure`: which cell drew a file, and whether it would be drawn the same today.
@@ -16,13 +19,19 @@ mod compare;
 mod earlier;
 mod figure;
 mod graph;
+mod planned;
 mod reason;
+mod side;
 mod source;
+mod trace;
 mod why;
 
 pub use compare::{CellDifference, RunDifference, shown};
 pub use figure::{FileOrigin, Freshness};
-pub use graph::{Computed, Copy, Graph, Link, Node, Wiring};
+pub use graph::{Computed, Copy, Graph, Link, Node, NodeId, Place};
+pub use planned::cells as cells_of_plan;
 pub use reason::{Change, Moment, Reason, Second, Upstream, Why, moment, platform};
+pub use side::Side;
 pub use source::{Now, SourceFile};
+pub use trace::{Focus, Lineage};
 pub use why::Explainer;

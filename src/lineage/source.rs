@@ -5,9 +5,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::Digest;
 use serde::Serialize;
 
-use crate::exec::Difference;
-use crate::record::History;
-use crate::store::{Action, Store, StoreError};
+use crate::store::{Store, StoreError};
 
 /// A file outside the store that an action took.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -48,30 +46,6 @@ impl SourceFile {
             });
         }
     }
-}
-
-/// Adds to what differs between two actions the paths that records have of source files.
-pub(super) fn named(
-    mut found: Vec<Difference>,
-    history: &History,
-    old: &Action,
-    new: &Action,
-) -> Vec<Difference> {
-    for difference in &mut found {
-        if let Difference::Source {
-            pointer,
-            old: before,
-            new: now,
-        } = difference
-        {
-            for (version, action) in [(before, old), (now, new)] {
-                if let Some(version) = version {
-                    version.path = history.source(&action.key(), pointer).map(Utf8Path::to_owned);
-                }
-            }
-        }
-    }
-    found
 }
 
 fn read(store: &Store, path: &Utf8Path) -> Result<Digest, Now> {

@@ -5,12 +5,14 @@ use jiff::Timestamp;
 use provenir_api::Digest;
 
 use super::absent::explained;
-use super::earlier::{Past, Use, action_of_result};
+use super::earlier::{Made, Past, Use, action_of_result};
+use super::graph::Place;
+use super::planned;
 use super::reason::{Attempt, Change, Moment, Reason, Second, Upstream, Why, moment};
-use super::source::named;
+use super::side::{Side, named};
 use crate::exec::{Difference, Due, Standing, Survey, changed_inputs, differences};
 use crate::plan::{CellIndex, Plan};
-use crate::record::{FlawedRun, History, PastRun, RunStore};
+use crate::record::{Cells, FlawedRun, History, PastRun, RunStore};
 use crate::store::{
     Action, ActionInput, ActionKey, MissReason, Owner, Store, StoreError, partials, standing,
 };
@@ -36,6 +38,8 @@ pub struct Explainer<'a> {
     claimed: OnceCell<BTreeMap<ActionKey, Owner>>,
     /// When collections removed results.
     collections: OnceCell<BTreeMap<ActionKey, Vec<Timestamp>>>,
+    /// Where the cells of the plan stand.
+    cells: OnceCell<Cells>,
 }
 
 impl<'a> Explainer<'a> {
@@ -50,6 +54,7 @@ impl<'a> Explainer<'a> {
             checkpoints: OnceCell::new(),
             claimed: OnceCell::new(),
             collections: OnceCell::new(),
+            cells: OnceCell::new(),
         }
     }
 
@@ -189,7 +194,16 @@ impl<'a> Explainer<'a> {
         let Some(old) = old else {
             return Ok("changed since it last ran, of which no record says what it was".to_owned());
         };
-        let found = self.differences(&old, &self.survey.action(cell)?, Some(cell))?;
+        let new = self.survey.action(cell)?;
+        // Where the cell stood matters for source files alone; without any, no record is read.
+        let place = if old.sources.is_empty() {
+            None
+        } else {
+            let uses = self.past()?.uses(&self.plan.manifest, &name, None);
+            let same = uses.into_iter().find(|found| found.key == last);
+            same.and_then(Use::place)
+        };
+        let found = self.differences(&Side::of(&old, place), &self.side(&new, cell))?;
         let mut told: Vec<String> = found.iter().take(BRIEF).map(ToString::to_string).collect();
         if found.len() > BRIEF {
             told.push(format!("{} more", found.len() - BRIEF));
@@ -227,18 +241,23 @@ impl<'a> Explainer<'a> {
         Ok(Why {
             attempt: self.attempt(&key)?,
             collected: self.collected(&key)?,
-            ..self.since(name, key, (&new, Some(cell)), earlier.first().copied())?
+            ..self.since(
+                name,
+                key,
+                &self.side(&new, cell),
+                (earlier.first().copied(), None),
+            )?
         })
     }
 
-    /// Compares with an earlier use of the cell, or with the nearest action of the kind. With the action comes the cell of the
-    /// plan that is to execute it.
+    /// Compares with an earlier use of the cell, or with the nearest action of the kind; of that only with those of runs before
+    /// one, where it is given.
     fn since(
         &self,
         name: String,
         key: ActionKey,
-        (new, cell): (&Action, Option<CellIndex>),
-        earlier: Option<Use<'_>>,
+        new: &Side<'_>,
+        (earlier, before): (Option<Use<'_>>, Option<&PastRun>),
     ) -> Result<Why, StoreError> {
         let past = self.past()?;
         if let Some(found) = earlier {
@@ -256,17 +275,17 @@ impl<'a> Explainer<'a> {
                 },
                 Some(old) => Why {
                     since,
-                    changes: self.all_changes(&old, new, cell)?,
+                    changes: self.all_changes(&Side::of(&old, found.place()), new)?,
                     ..Why::bare(name, Some(key), Reason::Changed)
                 },
             });
         }
-        let nearest = past.nearest(self.store, &self.plan.manifest, &name, new)?;
+        let nearest = past.nearest(self.store, &self.plan.manifest, &name, new.action, before)?;
         Ok(match nearest {
             None => Why::bare(name, Some(key), Reason::NeverRun),
             Some((found, old)) => Why {
                 since: Some(Moment::of(found)),
-                changes: self.all_changes(&old, new, cell)?,
+                changes: self.all_changes(&Side::of(&old, found.place()), new)?,
                 ..Why::bare(name, Some(key), Reason::New)
             },
         })
@@ -285,7 +304,17 @@ impl<'a> Explainer<'a> {
         };
         let computed = Some(Moment::at(run, executed));
         let manifest = run.manifest().unwrap_or(&self.plan.manifest);
-        let earlier = past.uses(manifest, &executed.cell, Some(run));
+        // Of several cells that were this action there, the one that is asked for.
+        let as_cell = match run.cells.find(&name, &key) {
+            Some(_) => name.as_str(),
+            None => executed.cell.as_str(),
+        };
+        let then = Use {
+            run,
+            cell: as_cell,
+            key,
+        };
+        let earlier = past.uses(manifest, as_cell, Some(run));
         let flaw = executed.reason.as_ref().and_then(due);
         let mut why = match (past.action(self.store, &key)?, earlier.first()) {
             // What was wrong with its result is the reason, whatever the cell was in between.
@@ -298,9 +327,10 @@ impl<'a> Explainer<'a> {
                 ..Why::bare(name, Some(key), Reason::Repeated)
             },
             (None, _) => Why::bare(name, Some(key), Reason::Unrecorded),
-            // The nearest of its kind may be a later one, or this one: it explains nothing of then.
-            (Some(_), None) => Why::bare(name, Some(key), Reason::NeverRun),
-            (Some(new), Some(found)) => self.since(name, key, (&new, None), Some(*found))?,
+            (Some(new), found) => {
+                let new = Side::of(&new, then.place());
+                self.since(name.clone(), key, &new, (found.copied(), Some(run)))?
+            }
         };
         // A collection before an earlier run of the same explains nothing of this one.
         let since = why.since.as_ref().and_then(|moment| moment.time);
@@ -329,9 +359,23 @@ impl<'a> Explainer<'a> {
         {
             let new = self.survey.known(cell)?;
             let places: BTreeSet<_> = new.inputs.iter().map(place).collect();
-            old.inputs.retain(|input| places.contains(&place(input)));
+            let kept: Vec<bool> = old
+                .inputs
+                .iter()
+                .map(|input| places.contains(&place(input)))
+                .collect();
+            let mut keep = kept.iter().copied();
+            old.inputs.retain(|_| keep.next().unwrap_or(false));
+            let inputs = &self.plan.cells[cell].inputs;
+            let is_known = |number: usize| {
+                let producer = &self.survey.standings[inputs[number].producer];
+                matches!(producer, Standing::Cached(_))
+            };
             why.since = Some(Moment::of(*found));
-            why.changes = self.all_changes(&old, &new, Some(cell))?;
+            why.changes = self.all_changes(
+                &Side::part(&old, found.place(), |number| kept.get(number) == Some(&true)),
+                &Side::part(&new, Some(self.place(cell)), is_known),
+            )?;
         }
         for root in self.roots(cell) {
             if let Standing::Due { key, reason } = &self.survey.standings[root] {
@@ -363,77 +407,56 @@ impl<'a> Explainer<'a> {
         roots
     }
 
-    /// What differs between two actions; the newer one is that of `cell`, or is recorded.
-    pub(super) fn differences(
-        &self,
-        old: &Action,
-        new: &Action,
-        cell: Option<CellIndex>,
-    ) -> Result<Vec<Difference>, StoreError> {
-        let mut stages = self.plan.stages.iter();
-        let kind = stages.find(|stage| stage.kind.name() == new.kind);
-        let found = explained(differences(old, new), kind.map(|stage| &*stage.kind), old, new);
-        if !found
-            .iter()
-            .any(|found| matches!(found, Difference::Source { .. }))
-        {
-            return Ok(found);
-        }
-        let mut found = named(found, &self.past()?.history, old, new);
-        let sources = cell.map(|cell| &self.plan.cells[cell].parameters.sources);
-        for difference in &mut found {
-            if let Difference::Source {
-                pointer,
-                new: Some(version),
-                ..
-            } = difference
-                && let Some(source) = sources
-                    .into_iter()
-                    .flatten()
-                    .find(|source| source.pointer == *pointer)
-            {
-                version.path = Some(source.path.clone());
-            }
-        }
-        Ok(found)
+    /// Where a cell of the plan stands.
+    fn place(&self, position: CellIndex) -> Place<'_> {
+        let cells = self.cells.get_or_init(|| planned::cells(self.plan, self.survey));
+        Place { cells, position }
     }
 
-    fn all_changes(
-        &self,
-        old: &Action,
-        new: &Action,
-        cell: Option<CellIndex>,
-    ) -> Result<Vec<Change>, StoreError> {
-        self.changes(
-            self.differences(old, new, cell)?,
-            old,
-            new,
-            0,
-            &mut BTreeSet::new(),
-        )
+    /// A cell of the plan, which is this action.
+    pub(super) fn side<'s>(&'s self, action: &'s Action, cell: CellIndex) -> Side<'s> {
+        Side::of(action, Some(self.place(cell)))
+    }
+
+    /// What differs between two actions.
+    pub(super) fn differences(&self, old: &Side<'_>, new: &Side<'_>) -> Result<Vec<Difference>, StoreError> {
+        let mut stages = self.plan.stages.iter();
+        let kind = stages.find(|stage| stage.kind.name() == new.action.kind);
+        let found = differences(old.action, new.action);
+        let found = explained(found, kind.map(|stage| &*stage.kind), old.action, new.action);
+        let is_source = |found: &Difference| matches!(found, Difference::Source { .. });
+        if !found.iter().any(is_source) {
+            return Ok(found);
+        }
+        Ok(named(found, &self.past()?.history, old, new))
+    }
+
+    fn all_changes(&self, old: &Side<'_>, new: &Side<'_>) -> Result<Vec<Change>, StoreError> {
+        self.changes(old, new, 0, &mut Seen::new())
     }
 
     /// What differs between two actions, and where changed artifacts come from.
     fn changes(
         &self,
-        differences: Vec<Difference>,
-        old: &Action,
-        new: &Action,
+        old: &Side<'_>,
+        new: &Side<'_>,
         depth: usize,
-        seen: &mut BTreeSet<(Digest, Digest)>,
+        seen: &mut Seen,
     ) -> Result<Vec<Change>, StoreError> {
         let mut changes = Vec::new();
-        for difference in differences {
+        for difference in self.differences(old, new)? {
             let mut upstream = Vec::new();
             let mut more = 0;
             if let Difference::Input { port, .. } = &difference
                 && depth < DEEPEST
             {
-                for (old, new) in changed_inputs(old, new, port) {
+                for (before, now) in changed_inputs(old.action, new.action, port) {
+                    let before = Taken::of(old, before);
+                    let now = Taken::of(new, now);
                     if upstream.len() == FOLLOWED {
                         more += 1;
-                    } else if seen.insert((old, new)) {
-                        upstream.push(self.upstream(old, new, depth + 1, seen)?);
+                    } else if seen.insert((before.id(), now.id())) {
+                        upstream.push(self.upstream(before, now, depth + 1, seen)?);
                     }
                 }
             }
@@ -448,33 +471,98 @@ impl<'a> Explainer<'a> {
 
     fn upstream(
         &self,
-        old: Digest,
-        new: Digest,
+        old: Taken<'_>,
+        new: Taken<'_>,
         depth: usize,
-        seen: &mut BTreeSet<(Digest, Digest)>,
+        seen: &mut Seen,
     ) -> Result<Upstream, StoreError> {
         let past = self.past()?;
-        let (before, now) = past.makers(&old, &new);
+        let (before, now) = if let (Some(before), Some(now)) = (old.maker(), new.maker()) {
+            (Some(before), Some(now))
+        } else {
+            // Records that do not tell what was wired to what: what gave such values, and is alike, has to do.
+            let (before, now) = past.makers(&old.content, &new.content);
+            (before.map(Maker::executed), now.map(Maker::executed))
+        };
         let mut upstream = Upstream {
-            // Cells that are one action now may have been several before: their names tell them apart.
-            cell: before.or(now).map(|(_, executed)| executed.cell.clone()),
-            old,
-            new,
+            cell: match (&before, &now) {
+                (Some(before), Some(now)) if before.cell != now.cell => {
+                    Some(format!("{} → {}", before.cell, now.cell))
+                }
+                (Some(maker), _) | (None, Some(maker)) => Some(maker.cell.to_owned()),
+                (None, None) => None,
+            },
+            old: old.content,
+            new: new.content,
             changes: Vec::new(),
             diverged: false,
         };
-        if let (Some((_, before)), Some((_, now))) = (before, now) {
+        if let (Some(before), Some(now)) = (before, now) {
             upstream.diverged = before.key == now.key;
             let actions = (
                 past.action(self.store, &before.key)?,
                 past.action(self.store, &now.key)?,
             );
             if let (Some(old), Some(new)) = actions {
-                let differences = self.differences(&old, &new, None)?;
-                upstream.changes = self.changes(differences, &old, &new, depth, seen)?;
+                let (old, new) = (Side::of(&old, before.place), Side::of(&new, now.place));
+                upstream.changes = self.changes(&old, &new, depth, seen)?;
             }
         }
         Ok(upstream)
+    }
+}
+
+/// Pairs of artifacts whose origin was told: of each the content, and the cell that it came from, by its position.
+type Seen = BTreeSet<((Digest, Option<CellIndex>), (Digest, Option<CellIndex>))>;
+
+/// An artifact that an action takes.
+#[derive(Clone, Copy)]
+struct Taken<'a> {
+    content: Digest,
+    origin: Option<Place<'a>>,
+}
+
+impl<'a> Taken<'a> {
+    fn of(side: &Side<'a>, input: usize) -> Self {
+        Self {
+            content: side.input(input).content,
+            origin: side.origin(input),
+        }
+    }
+
+    fn id(self) -> (Digest, Option<CellIndex>) {
+        (self.content, self.origin.map(|origin| origin.position))
+    }
+
+    fn maker(self) -> Option<Maker<'a>> {
+        let place = self.origin?;
+        Some(Maker {
+            cell: place.name(),
+            key: place.cells.get(place.position)?.key?,
+            place: Some(place),
+        })
+    }
+}
+
+/// A cell that gave an artifact.
+struct Maker<'a> {
+    cell: &'a str,
+    key: ActionKey,
+    place: Option<Place<'a>>,
+}
+
+impl<'a> Maker<'a> {
+    fn executed((run, executed): Made<'a>) -> Self {
+        let made = Use {
+            run,
+            cell: &executed.cell,
+            key: executed.key,
+        };
+        Self {
+            cell: made.cell,
+            key: made.key,
+            place: made.place(),
+        }
     }
 }
 

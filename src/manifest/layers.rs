@@ -149,7 +149,13 @@ fn apply_profiles(
 /// Checks that what a profile names is there.
 fn check_profile(table: &Table, profile: &Table, report: &mut Report) {
     const KEYS: [&str; 5] = ["description", "axes", "params", "exclude", "publish"];
-    known_keys(profile, "key of a profile", &KEYS, report);
+    let mut others = profile.clone();
+    if let Some(entry) = others.shift_remove("stages") {
+        report
+            .error(entry.key, "`stages` is no key of a profile")
+            .help("a profile names stages below what it changes of them: `params.STAGE` and `publish.STAGE`");
+    }
+    known_keys(&others, "key of a profile", &KEYS, report);
     if let Some(description) = profile.get("description") {
         expect_text(&description.node, "`description`", report);
     }

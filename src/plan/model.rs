@@ -148,7 +148,18 @@ impl Plan {
 /// A point of axes for people: `epsilon=0.1, method=rbc`.
 pub(crate) fn point<'a, A: fmt::Display + 'a>(labels: impl Iterator<Item = (A, &'a Label)>) -> String {
     labels
-        .map(|(axis, label)| format!("{axis}={label}"))
+        .map(|(axis, label)| format!("{axis}={}", shown(label)))
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+/// A value as names of cells have it: in quotes where it holds what separates values.
+fn shown(label: &Label) -> String {
+    let text = label.to_string();
+    let is_plain = !text.is_empty() && text.trim() == text && !text.contains([',', '[', ']', '=', '"']);
+    if is_plain {
+        text
+    } else {
+        format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+    }
 }

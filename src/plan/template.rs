@@ -239,6 +239,26 @@ impl Reference {
     }
 }
 
+/// Refuses a key that refers to an axis: it would stand as it is written.
+fn refuse_in_key(key: &str, span: Span, axes: &Axes<'_>, report: &mut Report) {
+    if report.is_spoilt(span) {
+        return;
+    }
+    let refers = |name: &str| key.contains(&format!("${{{name}}}")) || key.contains(&format!("${{{name}."));
+    if let Some(name) = axes.names.iter().find(|name| refers(name)) {
+        report.spoil(span);
+        report
+            .error(
+                span,
+                format!(
+                    "`${{{name}}}` is filled in in values, and not in keys: `{}`",
+                    clip(key)
+                ),
+            )
+            .help("the same key has to do for every cell; let its value vary");
+    }
+}
+
 /// A value with references in it, ready to be filled in.
 #[derive(Clone, Debug)]
 pub(super) enum Template {
@@ -288,6 +308,9 @@ impl Template {
                 }
             }
             Data::Table(table) => {
+                for (key, entry) in table {
+                    refuse_in_key(key, entry.key, axes, report);
+                }
                 let fields: Vec<(String, Self)> = table
                     .iter()
                     .map(|(key, entry)| (key.clone(), Self::compile(&entry.node, axes, report)))

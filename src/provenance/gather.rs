@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::Digest;
@@ -7,7 +7,7 @@ use super::identity::plain;
 use super::model::{Artifact, Cell, Execution, File, Input, Output, Provenance, Run, Source};
 use super::order::ordered;
 use super::recorded::{after, described, stage};
-use crate::lineage::{Graph, Node, Wiring};
+use crate::lineage::{Graph, Node, Place};
 use crate::record::{Executed, PastRun, RunId};
 use crate::store::{ActionKey, StoreError};
 
@@ -17,14 +17,32 @@ pub enum Selection {
     /// All that a run has results of, and what failed in it.
     Run(RunId),
     /// Results, with all that they were made from.
-    Actions {
-        /// The actions: at least one.
-        keys: BTreeSet<ActionKey>,
-        /// The one output that is meant, by its bytes: a figure's, for one.
-        object: Option<Digest>,
+    Results {
+        /// What they are of: at least one.
+        of: Vec<Wanted>,
+        /// The one output that is meant.
+        output: Option<WantedOutput>,
         /// What that is, for people.
         title: String,
     },
+}
+
+/// A result that is exported.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wanted {
+    /// The action.
+    pub key: ActionKey,
+    /// The cell that is meant; absent where any that is this action is.
+    pub cell: Option<String>,
+}
+
+/// An output that is exported.
+#[derive(Clone, Debug)]
+pub struct WantedOutput {
+    /// Its bytes.
+    pub object: Digest,
+    /// The file that has them, absolute, where one was named.
+    pub path: Option<Utf8PathBuf>,
 }
 
 /// Why there is nothing to export.
@@ -62,30 +80,46 @@ impl Provenance {
                 .iter()
                 .find(|run| run.stored.id == *id)
                 .ok_or_else(|| GatherError::Headless(id.clone()))?,
-            Selection::Actions { keys, title, .. } => keys
+            Selection::Results { of, title, .. } => of
                 .iter()
-                .filter_map(|key| run_of(graph, key))
+                .filter_map(|wanted| run_of(graph, &wanted.key))
                 .max_by(|left, right| left.stored.id.cmp(&right.stored.id))
                 .ok_or_else(|| GatherError::Unrecorded(title.clone()))?,
         };
         let mut in_main: BTreeMap<ActionKey, BTreeSet<String>> = BTreeMap::new();
-        for (cell, key) in main.cells() {
+        for (cell, key) in main.results() {
             in_main.entry(key).or_default().insert(cell.to_owned());
         }
-        let roots: BTreeSet<ActionKey> = match selection {
-            Selection::Run(_) => in_main.keys().copied().collect(),
-            Selection::Actions { keys, .. } => keys.clone(),
+        let wanted = match selection {
+            Selection::Run(_) => {
+                // Of several cells that are one action, the one that was executed.
+                let executed = main.executed.iter();
+                let mut names: BTreeMap<ActionKey, &str> = executed
+                    .map(|executed| (executed.key, executed.cell.as_str()))
+                    .collect();
+                for (cell, key) in main.results() {
+                    names.entry(key).or_insert(cell);
+                }
+                let wanted = names.into_iter().map(|(key, cell)| Wanted {
+                    key,
+                    cell: Some(cell.to_owned()),
+                });
+                wanted.collect()
+            }
+            Selection::Results { of, .. } => of.clone(),
         };
-        let mut wiring = Wiring::new();
-        for (key, makers) in main.wiring() {
-            wiring.entry(key).or_insert(makers);
-        }
-        let nodes = closure(graph, main, &roots, wiring);
+        let roots: BTreeSet<ActionKey> = wanted.iter().map(|wanted| wanted.key).collect();
+        let nodes = closure(graph, main, wanted);
         let names: BTreeMap<ActionKey, String> = nodes
             .iter()
             .map(|(key, node)| {
-                let own = in_main.get(key).and_then(BTreeSet::first).cloned();
-                (*key, own.unwrap_or_else(|| node.name()))
+                let own = in_main.get(key);
+                let as_told = node
+                    .cell
+                    .as_ref()
+                    .filter(|cell| own.is_none_or(|own| own.contains(*cell)));
+                let name = as_told.or_else(|| own?.first()).cloned();
+                (*key, name.unwrap_or_else(|| node.name()))
             })
             .collect();
         let unknown = roots.iter().filter(|key| !nodes.contains_key(key));
@@ -100,12 +134,16 @@ impl Provenance {
             cells: Vec::new(),
             artifacts: Vec::new(),
             sources: Vec::new(),
+            wanted: match selection {
+                Selection::Run(_) => None,
+                Selection::Results { output, .. } => output.clone(),
+            },
             by_object: BTreeMap::new(),
             by_source: BTreeMap::new(),
             places: BTreeSet::new(),
         };
         gathered.add_runs()?;
-        gathered.add_cells();
+        gathered.add_cells(&roots);
         if matches!(selection, Selection::Run(_)) {
             gathered.add_failures()?;
         }
@@ -120,7 +158,7 @@ impl Provenance {
         let mut provenance = Self {
             title: match selection {
                 Selection::Run(id) => format!("run {id}"),
-                Selection::Actions { title, .. } => title.clone(),
+                Selection::Results { title, .. } => title.clone(),
             },
             main: position.ok_or_else(|| GatherError::Headless(main.stored.id.clone()))?,
             subjects: Vec::new(),
@@ -154,8 +192,9 @@ impl Provenance {
         };
         let wanted = match selection {
             Selection::Run(_) => outputs(&|output| !output.published.is_empty()),
-            Selection::Actions { object, .. } => outputs(&|output| {
-                object.is_some_and(|object| self.artifacts[output.artifact].file.blake3 == object)
+            Selection::Results { output: wanted, .. } => outputs(&|output| {
+                let wanted = wanted.as_ref();
+                wanted.is_some_and(|wanted| self.artifacts[output.artifact].file.blake3 == wanted.object)
             }),
         };
         if wanted.is_empty() {
@@ -168,8 +207,7 @@ impl Provenance {
 
 /// The run that an action's result is exported with: the one that gave it, or else the latest that had it.
 fn run_of<'a>(graph: &'a Graph, key: &ActionKey) -> Option<&'a PastRun> {
-    let node = graph.node(key)?;
-    let gave = execution(graph, &node, None).map(|(run, _)| run);
+    let gave = execution(graph, key, None).map(|(run, _)| run);
     gave.filter(|run| run.head.is_some())
         .or_else(|| graph.history().uses(key).find(|run| run.head.is_some()))
 }
@@ -178,39 +216,48 @@ fn run_of<'a>(graph: &'a Graph, key: &ActionKey) -> Option<&'a PastRun> {
 /// else the earliest. One that gave something else, which was kept beside it, is not meant.
 fn execution<'a>(
     graph: &'a Graph,
-    node: &Node,
+    key: &ActionKey,
     preferred: Option<&RunId>,
 ) -> Option<(&'a PastRun, &'a Executed)> {
     let same = || {
-        let executions = graph.history().executions(&node.action);
-        executions.filter(|(_, executed)| executed.outputs == node.outputs)
+        let executions = graph.history().executions(key);
+        executions.filter(|(_, executed)| executed.outputs == graph.outputs(key))
     };
     same()
         .find(|(run, _)| Some(&run.stored.id) == preferred)
         .or_else(|| same().last())
 }
 
-/// Actions with all that they were made from: as the executions were wired that are told of them, so that nothing is told to
-/// have been used before it was there; where no record tells that, as `wiring` has it.
-fn closure(
-    graph: &Graph,
-    main: &PastRun,
-    roots: &BTreeSet<ActionKey>,
-    mut wiring: Wiring,
-) -> BTreeMap<ActionKey, Node> {
+/// Results with all that they were made from: as the executions were wired that are told of them, so that nothing is told to
+/// have been used before it was there; where no record tells that, as the main run has it. Of several cells that are one
+/// action, the one that is wanted, or that the first cell which needs it took from.
+fn closure(graph: &Graph, main: &PastRun, wanted: Vec<Wanted>) -> BTreeMap<ActionKey, Node> {
     let mut nodes = BTreeMap::new();
-    let mut open: Vec<ActionKey> = roots.iter().copied().collect();
-    while let Some(key) = open.pop() {
+    let mut open: VecDeque<Wanted> = wanted.into();
+    while let Some(Wanted { key, cell }) = open.pop_front() {
         if nodes.contains_key(&key) {
             continue;
         }
-        let told = graph.node(&key).and_then(|node| {
-            let (run, executed) = execution(graph, &node, Some(&main.stored.id))?;
-            run.wiring_of(&executed.cell).filter(|(found, _)| *found == key)
+        let told = execution(graph, &key, Some(&main.stored.id));
+        let as_executed = told.and_then(|(run, executed)| {
+            let named = cell.as_ref().and_then(|cell| run.cells.find(cell, &key));
+            let position = named.or_else(|| run.cells.find(&executed.cell, &key))?;
+            let cells = &run.cells;
+            Some(Place { cells, position }).filter(|place| place.wires().is_some())
         });
-        wiring.extend(told);
-        if let Some(node) = graph.node_wired(&key, &wiring) {
-            open.extend(node.inputs.iter().filter_map(|link| link.from));
+        let place = as_executed.or_else(|| {
+            let named = cell.as_ref();
+            named.map_or_else(
+                || graph.place(&key),
+                |cell| graph.find(cell, &key, Some(&main.cells)),
+            )
+        });
+        if let Some(node) = graph.node(&key, place) {
+            let from = node.inputs.iter().filter_map(|link| link.from.clone());
+            open.extend(from.map(|from| Wanted {
+                key: from.action,
+                cell: from.cell,
+            }));
             nodes.insert(key, node);
         }
     }
@@ -228,6 +275,8 @@ pub(super) struct Gathering<'a> {
     pub(super) cells: Vec<Cell>,
     artifacts: Vec<Artifact>,
     sources: Vec<Source>,
+    /// The one output that is meant.
+    wanted: Option<WantedOutput>,
     by_object: BTreeMap<Digest, usize>,
     by_source: BTreeMap<(Digest, Option<Utf8PathBuf>), usize>,
     /// Places in a crate that are taken.
@@ -236,7 +285,7 @@ pub(super) struct Gathering<'a> {
 
 impl<'a> Gathering<'a> {
     fn execution(&self, node: &Node) -> Option<(&'a PastRun, &'a Executed)> {
-        execution(self.graph, node, Some(&self.main.stored.id))
+        execution(self.graph, &node.action, Some(&self.main.stored.id))
     }
 
     fn add_runs(&mut self) -> Result<(), GatherError> {
@@ -258,13 +307,26 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
-    fn add_cells(&mut self) {
+    fn add_cells(&mut self, roots: &BTreeSet<ActionKey>) {
         let takes = self.nodes.iter().map(|(key, node)| {
-            let from = node.inputs.iter().filter_map(|link| link.from);
-            (*key, from.collect::<BTreeSet<ActionKey>>())
+            let from = node
+                .inputs
+                .iter()
+                .filter_map(|link| Some(link.from.as_ref()?.action));
+            // Of cells that are one action only one is told of, which may take from itself.
+            (
+                *key,
+                from.filter(|from| from != key).collect::<BTreeSet<ActionKey>>(),
+            )
         });
         let mut placed: BTreeMap<ActionKey, usize> = BTreeMap::new();
-        for key in ordered(self.names, &takes.collect()) {
+        let order = ordered(self.names, &takes.collect());
+        // Files of equal bytes are one artifact: it is named after what is exported, or else after what gives it first.
+        let first = order.iter().filter(|key| roots.contains(key));
+        for key in first.chain(&order) {
+            self.add_artifacts(&self.nodes[key]);
+        }
+        for key in order {
             let cell = self.cell(&self.nodes[&key], &placed);
             placed.insert(key, self.cells.len());
             self.cells.push(cell);
@@ -276,8 +338,8 @@ impl<'a> Gathering<'a> {
         let own = self.in_main.get(&node.action);
         let stage = stage(&name).to_owned();
         let inputs = node.inputs.iter().map(|link| {
-            let from = link.from.and_then(|key| {
-                let cell = *placed.get(&key)?;
+            let from = link.from.as_ref().and_then(|from| {
+                let cell = *placed.get(&from.action)?;
                 let outputs = &self.cells[cell].outputs;
                 let gave = |output: &Output| {
                     let is_port = link.output.as_ref().is_none_or(|port| *port == output.port);
@@ -307,23 +369,26 @@ impl<'a> Gathering<'a> {
             seconds: executed.seconds,
             platform: executed.platform.clone(),
         });
-        let mut outputs = Vec::with_capacity(node.outputs.len());
-        for artifact in &node.outputs {
-            let copies = node.published.iter().filter(|copy| copy.port == artifact.port);
+        let copies = self.graph.all_copies(&node.action);
+        let outputs = node.outputs.iter().map(|artifact| {
+            let copies = copies.iter().filter(|copy| copy.port == artifact.port);
             let mut published: Vec<Utf8PathBuf> = copies.map(|copy| copy.path.clone()).collect();
             published.sort();
-            outputs.push(Output {
+            Output {
                 port: artifact.port.clone(),
                 content: artifact.content,
                 rows: artifact.rows,
                 volatile: artifact.volatile,
-                artifact: self.artifact(artifact, &stage, &name, &published),
+                artifact: self.by_object[&artifact.object],
                 published,
-            });
-        }
+            }
+        });
+        let outputs = outputs.collect();
         Cell {
             key: node.action,
-            also: own.map_or_else(Vec::new, |names| names.iter().skip(1).cloned().collect()),
+            also: own.map_or_else(Vec::new, |names| {
+                names.iter().filter(|other| **other != name).cloned().collect()
+            }),
             in_main: own.is_some(),
             stage,
             name,
@@ -338,19 +403,34 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    fn artifact(
-        &mut self,
-        artifact: &crate::store::Artifact,
-        stage: &str,
-        cell: &str,
-        published: &[Utf8PathBuf],
-    ) -> usize {
-        if let Some(known) = self.by_object.get(&artifact.object) {
-            return *known;
+    /// Adds the files that a cell gave, as far as they are not there yet.
+    fn add_artifacts(&mut self, node: &Node) {
+        let name = &self.names[&node.action];
+        let copies = self.graph.all_copies(&node.action);
+        for artifact in &node.outputs {
+            if self.by_object.contains_key(&artifact.object) {
+                continue;
+            }
+            let wanted = self.wanted.clone();
+            let wanted = wanted.as_ref().filter(|wanted| wanted.object == artifact.object);
+            let wanted = wanted.and_then(|wanted| wanted.path.as_ref());
+            let copies = copies.iter().filter(|copy| copy.port == artifact.port);
+            // Those of the cell itself before those of others that are the same action.
+            let mut copies: Vec<_> = copies.map(|copy| (copy.cell != *name, &copy.path)).collect();
+            copies.sort();
+            let copies: Vec<&Utf8PathBuf> = wanted
+                .into_iter()
+                .chain(copies.into_iter().map(|(_, path)| path))
+                .collect();
+            self.add_artifact(artifact, name, &copies);
         }
+    }
+
+    fn add_artifact(&mut self, artifact: &crate::store::Artifact, cell: &str, copies: &[&Utf8PathBuf]) {
+        let stage = stage(cell);
         let manifest = self.main.manifest().and_then(Utf8Path::parent);
         // Published copies lie below the manifest's folder; those of other manifests may lie anywhere.
-        let copy = published
+        let copy = copies
             .iter()
             .find_map(|path| path.strip_prefix(manifest?).ok().map(Utf8Path::to_owned));
         let (short, hex) = (artifact.object.short(), artifact.object.hex());
@@ -376,9 +456,8 @@ impl<'a> Gathering<'a> {
             Some(copy) => copy.into_string(),
             None => format!("{cell}.{}", artifact.port),
         };
+        self.by_object.insert(artifact.object, self.artifacts.len());
         self.artifacts.push(Artifact { file, name });
-        self.by_object.insert(artifact.object, self.artifacts.len() - 1);
-        self.artifacts.len() - 1
     }
 
     fn source(&mut self, content: Digest, path: Option<Utf8PathBuf>) -> usize {

@@ -22,7 +22,7 @@ mod prov;
 mod recorded;
 mod ro_crate;
 
-pub use gather::{GatherError, Selection};
+pub use gather::{GatherError, Selection, Wanted, WantedOutput};
 pub use in_toto::in_toto;
 pub use model::{Artifact, Cell, Ending, Execution, File, Input, Output, Provenance, Run, Source};
 pub use openlineage::openlineage;

@@ -20,7 +20,7 @@ pub struct Provenance {
     pub main: usize,
     /// Activities, producers before consumers; those that failed come last.
     pub cells: Vec<Cell>,
-    /// Files that cells gave, each once, in the order in which cells gave them.
+    /// Files that cells gave, each once: those of the cells that are exported first, in the order in which cells gave them.
     pub artifacts: Vec<Artifact>,
     /// Files from outside that cells took, each once.
     pub sources: Vec<Source>,

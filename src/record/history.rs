@@ -6,9 +6,9 @@ use camino::Utf8Path;
 use jiff::Timestamp;
 
 use super::Annotation;
-use super::model::{Executed, OutcomeFile, Record, RunFile, Wire};
+use super::cells::{Cells, PlacedCell};
+use super::model::{Executed, OutcomeFile, Record, RunFile};
 use super::read::{FlawedRun, RunStore, StoredRun};
-use crate::plan::CellIndex;
 use crate::store::{ActionKey, Layout, StoreError};
 
 /// The runs of a store with their records, the latest first.
@@ -40,28 +40,10 @@ pub struct PastRun {
     pub reused: Vec<(String, ActionKey)>,
     /// Attempts that failed.
     pub failed: Vec<Failed>,
-    /// Positions in the plan of the cells that it has results of, by name; of those of earlier records nothing is known.
-    positions: BTreeMap<String, CellIndex>,
-    /// Those cells by position.
-    placed: BTreeMap<CellIndex, Placed>,
+    /// Those that have results, where they stand in its plan; earlier records do not tell.
+    pub cells: Cells,
     /// What a person added to it.
     pub annotation: Annotation,
-}
-
-/// A cell of a run that has a result.
-struct Placed {
-    key: ActionKey,
-    /// Where what it took came from, input by input; `None` in records that do not tell.
-    wires: Option<Vec<Wire>>,
-}
-
-/// What gave an artifact that an action took.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Maker {
-    /// The action.
-    pub action: ActionKey,
-    /// Its output port.
-    pub output: String,
 }
 
 /// An attempt that failed.
@@ -84,20 +66,21 @@ impl PastRun {
             executed: Vec::new(),
             reused: Vec::new(),
             failed: Vec::new(),
-            positions: BTreeMap::new(),
-            placed: BTreeMap::new(),
+            cells: Cells::default(),
             stored,
         };
+        let mut placed = BTreeMap::new();
         for record in run.stored.records()? {
             match record {
                 Record::Executed(mut executed) => {
                     if let Some(position) = executed.position {
-                        let placed = Placed {
-                            key: executed.key,
+                        let cell = PlacedCell {
+                            name: executed.cell.clone(),
+                            key: Some(executed.key),
                             wires: executed.wires.take(),
+                            sources: Some(executed.sources.clone()),
                         };
-                        run.positions.insert(executed.cell.clone(), position);
-                        run.placed.insert(position, placed);
+                        placed.insert(position, cell);
                     }
                     run.executed.push(*executed);
                 }
@@ -112,62 +95,41 @@ impl PastRun {
                     cells,
                     positions,
                     wires,
+                    sources,
                 } => {
-                    let mut wires = wires.into_iter();
-                    for ((cell, key), position) in cells.iter().zip(positions) {
-                        let placed = Placed {
-                            key: *key,
+                    let (mut wires, mut sources) = (wires.into_iter(), sources.into_iter());
+                    for ((name, key), position) in cells.iter().zip(positions) {
+                        let cell = PlacedCell {
+                            name: name.clone(),
+                            key: Some(*key),
                             wires: wires.next(),
+                            sources: sources.next(),
                         };
-                        run.positions.insert(cell.clone(), position);
-                        run.placed.insert(position, placed);
+                        placed.insert(position, cell);
                     }
                     run.reused.extend(cells);
                 }
             }
         }
+        let folder = run.manifest().and_then(Utf8Path::parent);
+        run.cells = Cells::new(placed, folder.map(ToOwned::to_owned));
         Ok(run)
     }
 
     /// The names of the cells that it has results of, each once, in the order of its plan; by name where its record does
     /// not tell that order.
     pub fn order(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.cells().map(|(cell, _)| cell).collect();
-        names.sort_by_key(|name| (self.positions.get(*name), *name));
+        let mut names: Vec<&str> = self.results().map(|(cell, _)| cell).collect();
+        names.sort_by_key(|name| (self.cells.position(name), *name));
         names.dedup();
         names
     }
 
     /// Every cell that it has a result of, with its action: what it executed comes last.
-    pub fn cells(&self) -> impl Iterator<Item = (&str, ActionKey)> {
+    pub fn results(&self) -> impl Iterator<Item = (&str, ActionKey)> {
         let reused = self.reused.iter().map(|(cell, key)| (cell.as_str(), *key));
         let executed = self.executed.iter().map(|done| (done.cell.as_str(), done.key));
         reused.chain(executed)
-    }
-
-    /// What each of its cells that has a result took from where, input by input, as far as its record tells, with the cell's
-    /// action; in the order of the plan, so that of cells that are one action the first never takes what the others gave.
-    pub fn wiring(&self) -> impl Iterator<Item = (ActionKey, Vec<Maker>)> {
-        let placed = self.placed.values();
-        placed.filter_map(|placed| Some((placed.key, self.makers(placed)?)))
-    }
-
-    /// The same of one cell.
-    pub fn wiring_of(&self, cell: &str) -> Option<(ActionKey, Vec<Maker>)> {
-        let placed = self.placed.get(self.positions.get(cell)?)?;
-        Some((placed.key, self.makers(placed)?))
-    }
-
-    fn makers(&self, placed: &Placed) -> Option<Vec<Maker>> {
-        let wires = placed.wires.as_ref()?.iter();
-        wires
-            .map(|Wire(position, output)| {
-                Some(Maker {
-                    action: self.placed.get(position)?.key,
-                    output: output.clone(),
-                })
-            })
-            .collect()
     }
 
     /// The manifest that it was asked to run, absolute.
@@ -192,7 +154,7 @@ impl History {
             for (index, done) in run.executed.iter().enumerate().rev() {
                 executed.entry(done.key).or_default().push((position, index));
             }
-            for (cell, key) in run.cells() {
+            for (cell, key) in run.results() {
                 used.entry(key).or_insert_with(|| (position, cell.to_owned()));
             }
             for (index, attempt) in run.failed.iter().enumerate().rev() {
@@ -242,8 +204,18 @@ impl History {
 
     /// The runs that had an action's result, executed or reused, the latest first.
     pub fn uses(&self, key: &ActionKey) -> impl Iterator<Item = &PastRun> {
-        let has_it = |run: &&PastRun| run.cells().any(|(_, found)| found == *key);
+        let has_it = |run: &&PastRun| run.results().any(|(_, found)| found == *key);
         self.runs.iter().filter(has_it)
+    }
+
+    /// The latest run that had a cell that was this action, by position: of a manifest, where one is given and had it.
+    pub fn latest_with(&self, manifest: Option<&Utf8Path>, cell: &str, key: &ActionKey) -> Option<usize> {
+        let having = || {
+            let runs = self.runs.iter().enumerate();
+            runs.filter(|(_, run)| run.cells.find(cell, key).is_some())
+        };
+        let own = having().find(|(_, run)| manifest.is_some() && run.manifest() == manifest);
+        own.or_else(|| having().next()).map(|(position, _)| position)
     }
 
     /// The cell that an action was in the latest run that had it.

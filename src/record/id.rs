@@ -1,13 +1,13 @@
 use std::fmt;
 
-use jiff::Timestamp;
+use jiff::{Timestamp, ToSpan};
 use provenir_api::Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::clock;
 
 /// The name of a run: the time at which it began (UTC, to the millisecond), so that names sort as runs did, and four
-/// characters that tell runs of one instant apart.
+/// characters that tell runs of one instant apart. Where the clock went back, the time is that after the run before.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(String);
@@ -15,8 +15,28 @@ pub struct RunId(String);
 impl RunId {
     /// A new name.
     pub fn new() -> Self {
-        let now = clock::now();
-        let entropy = format!("{} {}", now.as_nanosecond(), std::process::id());
+        Self::at(clock::now())
+    }
+
+    /// A new name, for a run that comes after another one: where the clock has gone back since, the instant after that one, so
+    /// that names sort as runs did, whatever the clock says (a logical clock that follows the physical one: Kulkarni et al.,
+    /// "Logical Physical Clocks", 2014).
+    pub fn after(latest: Option<&Self>) -> Self {
+        let new = Self::new();
+        let Some(latest) = latest.filter(|latest| **latest >= new) else {
+            return new;
+        };
+        let began = format!("{}+0000", &latest.0[..Self::MOMENT]);
+        let began = Timestamp::strptime("%Y%m%d-%H%M%S.%3f%z", began).ok();
+        let next = began.and_then(|began| began.checked_add(1.millisecond()).ok());
+        next.map_or(new, Self::at)
+    }
+
+    /// Characters that tell the time.
+    const MOMENT: usize = 19;
+
+    fn at(now: Timestamp) -> Self {
+        let entropy = format!("{} {}", clock::now().as_nanosecond(), std::process::id());
         let suffix = &Digest::of(entropy.as_bytes()).hex()[..4];
         Self(format!("{}-{suffix}", Self::moment(now)))
     }
@@ -69,6 +89,25 @@ impl fmt::Display for RunId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_sorts_after_the_one_before_whatever_the_clock_says() {
+        let earlier = RunId::parse("20200101-000000.000-abcd").unwrap();
+        let now = RunId::after(Some(&earlier));
+        assert!(now.as_str() > "20250101" && now.as_str() < "2500");
+        for (later, next) in [
+            ("29991231-235959.999-zzzz", "30000101-000000.000-"),
+            ("25000228-120000.004-zzzz", "25000228-120000.005-"),
+        ] {
+            let later = RunId::parse(later).unwrap();
+            let after = RunId::after(Some(&later));
+            assert!(after > later && after.as_str().starts_with(next), "{after}");
+            assert_eq!(RunId::parse(after.as_str()), Some(after));
+        }
+        // What comes after the end of time comes now.
+        let last = RunId::parse("99991231-235959.999-zzzz").unwrap();
+        assert!(RunId::after(Some(&last)).as_str() < "2500");
+    }
 
     #[test]
     fn new_names_are_names_and_sort_by_time() {

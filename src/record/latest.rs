@@ -36,7 +36,7 @@ impl RunStore {
             .map(|run| {
                 let began = run.id.as_str().to_owned();
                 let when = match repeats.get(&run.id) {
-                    Some(time) => (RunId::moment(*time).max(began), Some(*time)),
+                    Some((id, time)) => (id.clone().max(began), Some(*time)),
                     None => (began, None),
                 };
                 (when, run)
@@ -69,23 +69,34 @@ impl RunStore {
         Ok((render, flawed))
     }
 
-    /// When runs were last repeated by runs that found nothing to do. Lines that cannot be understood say nothing.
-    fn repeats(&self) -> Result<BTreeMap<RunId, Timestamp>, StoreError> {
+    /// When runs were last repeated by runs that found nothing to do: what those would be named, and the time. Lines that cannot
+    /// be understood say nothing.
+    fn repeats(&self) -> Result<BTreeMap<RunId, (String, Timestamp)>, StoreError> {
         /// What matters of a line.
         #[derive(Deserialize)]
         struct Line {
+            /// Absent in earlier records.
+            id: Option<RunId>,
             time: Timestamp,
             repeats: Option<RunId>,
         }
-        let mut repeats = BTreeMap::new();
+        let mut repeats: BTreeMap<RunId, (String, Timestamp)> = BTreeMap::new();
         each_line(&self.noops(), |line| {
             if let Ok(Line {
+                id,
                 time,
                 repeats: Some(run),
             }) = serde_json::from_slice(line)
             {
-                let latest = repeats.entry(run).or_insert(time);
-                *latest = time.max(*latest);
+                let id = id.map_or_else(|| RunId::moment(time), |id| id.as_str().to_owned());
+                repeats
+                    .entry(run)
+                    .and_modify(|latest: &mut (String, Timestamp)| {
+                        if *latest.0 < *id {
+                            *latest = (id.clone(), time);
+                        }
+                    })
+                    .or_insert_with(|| (id.clone(), time));
             }
             Ok(())
         })?;

@@ -20,6 +20,7 @@
 //! all runs goes on without it, and names it ([`FlawedRun`]).
 
 mod annotation;
+mod cells;
 mod collected;
 mod git;
 mod history;
@@ -30,8 +31,9 @@ mod read;
 mod recorder;
 
 pub use annotation::Annotation;
+pub use cells::{Cells, PlacedCell};
 pub use git::Git;
-pub use history::{Failed, History, Maker, PastRun};
+pub use history::{Failed, History, PastRun};
 pub use id::RunId;
 pub use latest::Latest;
 pub use model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, RunFile, Wire, is_render};

@@ -156,6 +156,9 @@ pub enum Record {
         /// Where what each took came from. Absent in earlier records.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         wires: Vec<Vec<Wire>>,
+        /// Source files that each took, as in [`Executed::sources`]. Absent where none took any, and in earlier records.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        sources: Vec<BTreeMap<String, Utf8PathBuf>>,
     },
 }
 

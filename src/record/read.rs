@@ -99,26 +99,36 @@ impl RunStore {
         self.folder.join("gc.jsonl")
     }
 
-    /// All runs, the latest first.
-    pub fn runs(&self) -> Result<Vec<StoredRun>, StoreError> {
+    /// The names of all runs, in no order.
+    fn ids(&self) -> Result<Vec<RunId>, StoreError> {
         let failed = || StoreError::io("cannot read the records of runs");
         let entries = match fs_err::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(failed()(error)),
         };
-        let mut runs = Vec::new();
+        let mut ids = Vec::new();
         for entry in entries {
             let name = entry.map_err(failed())?.file_name();
-            if let Some(id) = name.to_str().and_then(RunId::parse) {
-                runs.push(StoredRun {
-                    folder: self.folder.join(id.as_str()),
-                    id,
-                });
-            }
+            ids.extend(name.to_str().and_then(RunId::parse));
         }
-        runs.sort_by(|left, right| right.id.cmp(&left.id));
-        Ok(runs)
+        Ok(ids)
+    }
+
+    /// The name of the latest run.
+    pub fn newest(&self) -> Result<Option<RunId>, StoreError> {
+        Ok(self.ids()?.into_iter().max())
+    }
+
+    /// All runs, the latest first.
+    pub fn runs(&self) -> Result<Vec<StoredRun>, StoreError> {
+        let mut ids = self.ids()?;
+        ids.sort_by(|left, right| right.cmp(left));
+        let runs = ids.into_iter().map(|id| StoredRun {
+            folder: self.folder.join(id.as_str()),
+            id,
+        });
+        Ok(runs.collect())
     }
 
     /// Reads something of every run, the latest first, on all processor cores. Runs of which it cannot be understood come

@@ -229,7 +229,12 @@ impl<'a> Recorder<'a> {
     /// Writes down the cells found in the store since this was last done.
     fn record_reused(&mut self) -> io::Result<()> {
         let reused = std::mem::take(&mut self.reused);
+        let mut sources: Vec<_> = reused.keys().map(|cell| self.sources(*cell)).collect();
+        if sources.iter().all(BTreeMap::is_empty) {
+            sources.clear();
+        }
         self.record(&Record::Reused {
+            sources,
             positions: reused.keys().copied().collect(),
             wires: reused.keys().map(|cell| self.wires(*cell)).collect(),
             cells: reused

@@ -79,7 +79,7 @@ impl Roots {
             } else {
                 continue;
             };
-            for (_, key) in run.cells() {
+            for (_, key) in run.results() {
                 roots.add(key, root.clone());
             }
             for execution in run.stored.executions()? {

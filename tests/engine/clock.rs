@@ -125,3 +125,34 @@ fn a_source_from_the_future_is_not_remembered_wrongly() {
         seen.push(content);
     }
 }
+
+/// Runs are in the order in which they were, also when a clock that stood in the future is set right.
+#[test]
+fn the_last_run_is_the_last_one_whatever_the_clock_says() {
+    let context = Context::new(CHAIN);
+    let last = || {
+        let told = context.run(&["runs", "--json"]).assert_code(0).stdout;
+        let runs: Value = serde_json::from_str(&told).unwrap();
+        runs[0]["command"]
+            .as_array()
+            .unwrap()
+            .last()
+            .unwrap()
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    for (number, time) in [YEAR_2040, YEAR_2020, YEAR_2040 - 1, 0].into_iter().enumerate() {
+        at(&context, time, &["run", "--set", &value(number + 1)]).assert_code(0);
+        assert_eq!(last(), value(number + 1));
+        let why = context
+            .run(&["why", "total", "--set", &value(7)])
+            .assert_code(0)
+            .stdout;
+        assert!(why.contains(&format!("value {}.0 → 7.0", number + 1)), "{why}");
+    }
+    // One that repeats an earlier one is the last, too.
+    at(&context, YEAR_2020, &["run", "--set", &value(4)]).assert_code(0);
+    let told = context.run(&["status"]).assert_code(0).stdout;
+    assert!(told.contains("run again with nothing to do"), "{told}");
+}

@@ -118,10 +118,10 @@ fn cells_that_became_one_action_are_told_apart_by_what_they_were() {
       is up to date: run [RUN 2] computed it as `second[a=1]`
       it ran then, because this had changed since run [RUN 1]:
         input one changed
-          from first[a=1], because this changed:
-            value 1.0 → 9.0
+          from first[a=2], because this changed:
+            value 2.0 → 9.0
       root cause:
-        value 1.0 → 9.0, in first[a=1]
+        value 2.0 → 9.0, in first[a=2]
     ");
     let total = said(&context, &[&["why", "total"], &set[..]].concat());
     for root in [
@@ -424,10 +424,10 @@ fn a_stage_that_passes_values_on_is_not_taken_for_the_one_that_made_them() {
     last[more=2]
       has to run, because no run has finished it yet; against `last[more=0]` of run [RUN 1], the nearest of its kind, this differs:
         input one changed
-          from passed[more=0], because this changed:
+          from passed[more=0] → passed[more=2], because this changed:
             value 0.0, the default → 2.0
       root cause:
-        value 0.0, the default → 2.0, in passed[more=0]
+        value 0.0, the default → 2.0, in passed[more=0] → passed[more=2]
     ");
     context.executed(&["--only", "base", "--set", "stages.base.params.value=9"]);
     insta::assert_snapshot!(said(&context, &["why", "passed[more=0]", "--set", "stages.base.params.value=9"]), @r"
@@ -490,4 +490,90 @@ fn attempts_that_were_not_finished_are_told() {
     context.write(&format!("cache/partial-v1/{key}/checkpoint"), "half of it");
     let told = said(&context, &["why", "bad"]);
     assert!(told.contains("goes on from a checkpoint"), "{told}");
+}
+
+#[test]
+fn cells_that_were_one_action_are_held_against_what_each_was_itself() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "alike"
+        axes.k = [0, 1]
+        stages.t = { kind = "noop", params = { file = "d-${k}.txt" } }
+        stages.u = { kind = "noop", inputs = { one = "t" } }
+        "#,
+    );
+    context.write("d-0.txt", "same");
+    context.write("d-1.txt", "same");
+    context.executed(&[]);
+    context.write("d-1.txt", "another");
+    let changed = "the content of `d-1.txt` changed";
+    let why = || said(&context, &["why", "t[k=1]"]);
+    assert!(why().contains(changed), "{}", why());
+    let plan = said(&context, &["plan"]);
+    assert!(plan.contains(changed) && !plan.contains("d-0.txt"), "{plan}");
+    context.executed(&[]);
+    for cell in ["t[k=1]", "u[k=1]"] {
+        let why = said(&context, &["why", cell]);
+        assert!(why.contains(changed) && !why.contains("k=0"), "{why}");
+    }
+    let runs: Vec<String> = context
+        .runs()
+        .iter()
+        .map(|run| run.file_name().unwrap().to_owned())
+        .collect();
+    let diff = context.run(&["diff", &runs[0], &runs[1]]).assert_code(0).stdout;
+    assert!(diff.contains(changed) && !diff.contains("d-0.txt"), "{diff}");
+}
+
+/// Branches that gave equal things before are not taken for each other.
+#[test]
+fn a_branch_is_held_against_itself_where_others_gave_the_same() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "branches"
+        axes.kind = ["noise", "swap"]
+        stages.train = { kind = "noop", inputs = { one = "corrupt" } }
+        [stages.corrupt]
+        kind = "noop"
+        [[stages.corrupt.override]]
+        where = { kind = "noise" }
+        params = { value = 1 }
+        [[stages.corrupt.override]]
+        where = { kind = "swap" }
+        params = { value = 1 }
+        "#,
+    );
+    context.executed(&[]);
+    let manifest = String::from_utf8(context.read("pipeline.toml")).unwrap();
+    let (head, tail) = manifest.rsplit_once("value = 1").unwrap();
+    context.write("pipeline.toml", &format!("{head}value = 2{tail}"));
+    context.executed(&[]);
+    let why = said(&context, &["why", "train[kind=swap]"]);
+    assert!(
+        why.contains("from corrupt[kind=swap], because this changed:\n        value 1.0 → 2.0")
+            && !why.contains("noise"),
+        "{why}"
+    );
+}
+
+#[test]
+fn the_nearest_of_its_kind_is_told_long_after_too() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let axis = ["--axis", "a=1,2,3,4"];
+    let before = said(&context, &[&["why", "first[a=4]"], &axis[..]].concat());
+    assert!(
+        before.contains("against `first[a=1]` of run [RUN 1], the nearest of its kind"),
+        "{before}"
+    );
+    context.executed(&axis);
+    context.executed(&["--axis", "a=4,5"]);
+    let after = said(&context, &[&["why", "first[a=4]"], &axis[..]].concat());
+    assert!(
+        after.contains("against `first[a=1]` of run [RUN 1], the nearest of its kind")
+            && after.contains("value 1.0 → 4.0"),
+        "{after}"
+    );
 }

@@ -266,3 +266,99 @@ fn what_init_says_can_be_pasted() {
     let said = context.run(&["init", "f/below"]).assert_code(2).stderr;
     assert!(said.starts_with("error: `f` is a file\n"), "{said}");
 }
+
+#[test]
+fn values_that_hold_what_separates_values_can_be_named() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "odd"
+        axes.k = ["a, b", "c]d", "e=f", "say \"no\"", "plain"]
+        stages.t = { kind = "noop", params = { value = 1 } }
+        stages.u = { kind = "noop", inputs = { one = "t" } }
+        "#,
+    );
+    context.write(
+        "pipeline.toml",
+        &String::from_utf8(context.read("pipeline.toml"))
+            .unwrap()
+            .replace("params = { value = 1 }", "over = [\"k\"]"),
+    );
+    context.executed(&[]);
+    // Every name that the program prints is one that it takes.
+    for value in ["\"a, b\"", "\"c]d\"", "\"e=f\"", "\"say \\\"no\\\"\"", "plain"] {
+        let cell = format!("t[k={value}]");
+        let told = context.run(&["why", &cell]).assert_code(0).stdout;
+        assert!(told.starts_with(&format!("{cell}\n")), "{told}");
+        context.run(&["path", &cell]).assert_code(0);
+        context.run(&["lineage", &format!("{cell}.sum")]).assert_code(0);
+    }
+    let told = context.run(&["why", "t[k=\"a, b]"]).assert_code(2).stderr;
+    assert!(told.contains("a quote is not closed"), "{told}");
+}
+
+#[test]
+fn runs_are_told_apart_by_what_differs() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    context.executed(&["--set", "stages.second.params.value=2"]);
+    let told = context.run(&["runs"]).assert_code(0).stdout;
+    let lines: Vec<&str> = told.lines().collect();
+    assert!(
+        lines[0].contains("options") && !lines[0].contains("manifest") && !lines[0].contains("host"),
+        "{told}"
+    );
+    assert!(lines[1].contains("--set stages.second.params.value=2"), "{told}");
+    assert!(!lines[2].contains("--set"), "{told}");
+    context.write(
+        "other.toml",
+        &CHAIN.replace("\"chain\"", "\"other\"").replace("0.5", "0.25"),
+    );
+    finish(&mut context.command(&["run", "other.toml"])).assert_code(0);
+    let told = context.run(&["runs"]).assert_code(0).stdout;
+    assert!(
+        told.contains("other.toml") && told.contains("pipeline.toml"),
+        "{told}"
+    );
+    // The one that is exported where none is named, with what it was of.
+    let told = context
+        .run(&["export", "--format", "ro-crate", "--out", "crate"])
+        .assert_code(0)
+        .stderr;
+    assert!(
+        told.contains("the last of `pipeline.toml` with `--set stages.second.params.value=2`: done"),
+        "{told}"
+    );
+}
+
+#[test]
+fn cells_that_failed_are_counted_and_logs_are_told_apart() {
+    let context = Context::new(COPIES);
+    context.run(&["run"]).assert_code(1);
+    let told = context.run(&["status"]).assert_code(0).stdout;
+    let bad = told
+        .lines()
+        .find(|line| line.trim_start().starts_with("bad"))
+        .unwrap();
+    assert!(
+        told.contains("failed") && bad.split_whitespace().eq(["bad", "1", "0", "1"]),
+        "{told}"
+    );
+    context.executed(&[]);
+    let told = context.run(&["status"]).assert_code(0).stdout;
+    assert!(
+        !told.lines().take(4).any(|line| line.contains("failed")),
+        "{told}"
+    );
+    let context = Context::new(
+        "format = 1\npipeline.name = \"same\"\nstages.a = { kind = \"noop\" }\nstages.b = { kind = \"noop\" }\n",
+    );
+    context.executed(&[]);
+    let told = |cell: &str| context.run(&["log", cell]).assert_code(0).stderr;
+    let both = [told("a"), told("b")];
+    let same = both
+        .iter()
+        .filter(|told| told.contains("is the same action as"))
+        .count();
+    assert_eq!(same, 1, "{both:?}");
+}

@@ -391,7 +391,12 @@ fn lineage_follows_what_was_wired_and_not_what_is_equal() {
     assert_eq!(context.executed(&[]), [""; 0]);
     let told = tree("trained");
     assert!(told.contains("one ← corrupted: noop"), "{told}");
-    // Records that do not tell: of several that gave the same, one that did not take it is where it comes from.
+    // Records that do not tell: of several that gave the same, one that did not take it is where it comes from. The manifest
+    // tells how its cells are wired, but not how others that are the same action were.
+    let key = json(&context, &["lineage", "trained", "--json"])["focus"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     for run in context.runs() {
         let path = run.join("records.jsonl");
         let records = fs_err::read_to_string(&path).unwrap();
@@ -402,7 +407,7 @@ fn lineage_follows_what_was_wired_and_not_what_is_equal() {
         });
         fs_err::write(&path, stripped.collect::<String>()).unwrap();
     }
-    let told = tree("trained");
+    let told = tree(&key[..12]);
     assert!(
         told.contains("one ← demos: noop") && !told.contains("corrupted"),
         "{told}"
@@ -553,4 +558,108 @@ fn a_file_is_stale_by_what_it_holds() {
     context.write("data.txt", "longer");
     context.executed(&[]);
     insta::assert_snapshot!(line("copy.parquet"), @"stale: `pipeline.toml` makes another today (total: file: the content of `data.txt` changed, [DIGEST] → [DIGEST]); the newer result is in the store; `provenir run pipeline.toml` publishes it");
+}
+
+/// A kind takes files; two of them with the same bytes make two cells one action.
+const ALIKE: &str = r#"
+format = 1
+[pipeline]
+name = "alike"
+[axes]
+k = [0, 1]
+[stages.t]
+kind = "noop"
+params = { file = "d-${k}.txt" }
+publish = { sum = "t-${k}.parquet" }
+[stages.u]
+kind = "noop"
+inputs = { one = "t" }
+params = { value = "${k}" }
+publish = { sum = "u-${k}.parquet" }
+"#;
+
+#[test]
+fn cells_that_are_one_action_keep_their_own_files_and_descendants() {
+    let context = Context::new(ALIKE);
+    context.write("d-0.txt", "same");
+    context.write("d-1.txt", "same");
+    assert_eq!(context.executed(&[]).len(), 3);
+    for (own, other) in [("0", "1"), ("1", "0")] {
+        // By cell, and by the copy that it published.
+        for named in [format!("t[k={own}]"), format!("t-{own}.parquet")] {
+            let told = lineage(&context, &[&named]);
+            for there in [
+                format!("\nt[k={own}]: noop"),
+                format!("the same action is also t[k={other}]"),
+                format!("published `t-{own}.parquet`"),
+                format!("file ← the file `d-{own}.txt`, unchanged since"),
+                format!("└─ u[k={own}]: noop"),
+            ] {
+                assert!(format!("\n{told}").contains(&there), "{named}: {there}\n{told}");
+            }
+            let others = [
+                format!("d-{other}.txt"),
+                format!("u[k={other}]"),
+                format!("t-{other}.parquet"),
+            ];
+            for absent in others {
+                assert!(!told.contains(&absent), "{named}: {absent}\n{told}");
+            }
+            assert!(
+                !named.ends_with(".parquet") || told.contains(&format!("makes the same today (t[k={own}])")),
+                "{told}"
+            );
+        }
+        let told = lineage(&context, &[&format!("u[k={own}]")]);
+        assert!(told.contains(&format!("one ← t[k={own}]")) && told.contains(&format!("`d-{own}.txt`")));
+        // From the file down.
+        let told = lineage(&context, &[&format!("d-{own}.txt")]);
+        assert!(
+            told.starts_with(&format!("`d-{own}.txt` is a source file, content "))
+                && told.contains(&format!("─ t[k={own}]: noop"))
+                && told.contains(&format!("─ u[k={own}]: noop"))
+                && !told.contains(&format!("[k={other}]")),
+            "{told}"
+        );
+    }
+    let graph = json(&context, &["lineage", "u[k=1]", "--json"]);
+    let u = graph["nodes"].as_array().unwrap();
+    let u = u.iter().find(|node| node["cell"] == "u[k=1]").unwrap();
+    assert_eq!(u["inputs"][0]["from_cell"], "t[k=1]");
+    // By the action alone, all of them.
+    let told = lineage(&context, &[&u["inputs"][0]["from"].as_str().unwrap()[..12]]);
+    assert!(
+        told.contains("also t[k=1]") && told.contains("─ u[k=0]") && told.contains("─ u[k=1]"),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_a_stage_only_copied_is_not_called_made() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "copied"
+        [stages.copy]
+        kind = "command"
+        params.argv = ["cp", "data.txt", "{output.copy}"]
+        params.files = { "data.txt" = "data.txt" }
+        params.outputs.copy.file = "copy.txt"
+        "#,
+    );
+    context.write("data.txt", "as it is");
+    context.executed(&[]);
+    let told = lineage(&context, &["data.txt"]);
+    assert!(told.starts_with("`data.txt` is a source file, content"), "{told}");
+    fs_err::copy(context.path("data.txt"), context.path("moved.txt")).unwrap();
+    let told = lineage(&context, &["moved.txt"]);
+    assert!(
+        told.starts_with("`moved.txt` has the bytes of object [DIGEST]; nothing tells that Provenir"),
+        "{told}"
+    );
+    let told = context.run(&["verify", "data.txt"]).assert_code(0).stdout;
+    assert!(
+        told.contains("`data.txt` has the bytes of object ") && !told.contains("as it was published"),
+        "{told}"
+    );
 }

@@ -44,6 +44,7 @@ pub(super) fn export(
         graph,
         selection,
         name,
+        which,
     } = select(edition, arguments)?;
     let mut provenance = Provenance::gather(&graph, &selection).map_err(explain)?;
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.=".contains(letter);
@@ -71,7 +72,7 @@ pub(super) fn export(
         }
         let metadata = exports::ro_crate(&provenance, &licence, into.is_some());
         folder.write(METADATA.into(), pretty(&metadata)?.as_bytes())?;
-        tell(&provenance, arguments.without_data);
+        tell(which, &provenance, arguments.without_data);
         folder.finish()?;
     } else {
         provenance.read_files(store.layout(), None)?;
@@ -87,7 +88,7 @@ pub(super) fn export(
             Standard::Prov => pretty(&exports::prov(&provenance))?,
             Standard::InToto | Standard::RoCrate => pretty(&exports::in_toto(&provenance))?,
         };
-        tell(&provenance, false);
+        tell(which, &provenance, false);
         if out == "-" {
             terminal::print(&text)?;
             return Ok(Exit::Done);
@@ -142,7 +143,10 @@ fn explain(error: GatherError) -> CommandError {
 }
 
 /// Says what is in an export, and what is not.
-fn tell(provenance: &Provenance, without_data: bool) {
+fn tell(which: Option<String>, provenance: &Provenance, without_data: bool) {
+    if let Some(which) = which {
+        terminal::say(&which);
+    }
     let bytes: u64 = provenance
         .artifacts
         .iter()

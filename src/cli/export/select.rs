@@ -11,7 +11,7 @@ use crate::cli::standing::absent;
 use crate::cli::{Edition, environment, runs, session, terminal};
 use crate::exec::{Standing, Survey};
 use crate::lineage::{FileOrigin, Graph};
-use crate::provenance::Selection;
+use crate::provenance::{Selection, Wanted, WantedOutput};
 use crate::record::{RunStore, StoredRun};
 use crate::store::{ActionKey, Layout, Store};
 
@@ -22,6 +22,8 @@ pub(super) struct Selected {
     pub(super) selection: Selection,
     /// What a file is named after where no name is given.
     pub(super) name: String,
+    /// Which run is meant, where none was named.
+    pub(super) which: Option<String>,
 }
 
 /// What was named, before the store is read.
@@ -67,8 +69,13 @@ pub(super) fn select(edition: &Edition, arguments: &ExportArguments) -> Result<S
         )
         .help("leave them out, or name a manifest, whose last run with the same is meant, or a cell"));
     }
+    let mut which_run = None;
     let (selection, name, graph) = match meant {
-        Meant::Last(path) => of_run(&store, last(&layout, path, &manifest.overrides)?)?,
+        Meant::Last(path) => {
+            let run = last(&layout, path, &manifest.overrides)?;
+            which_run = which(&run)?;
+            of_run(&store, run)?
+        }
         Meant::Run(run) => of_run(&store, run)?,
         Meant::File(path) => of_file(&store, path)?,
         Meant::Digest(beginning) => of_digest(&store, &beginning, what.unwrap_or_default())?,
@@ -80,6 +87,7 @@ pub(super) fn select(edition: &Edition, arguments: &ExportArguments) -> Result<S
         graph,
         selection,
         name,
+        which: which_run,
     })
 }
 
@@ -146,6 +154,26 @@ fn last(
     })
 }
 
+/// Which run is meant, in words.
+fn which(run: &StoredRun) -> Result<Option<String>, CommandError> {
+    let Some(head) = run.head()? else {
+        return Ok(None);
+    };
+    let options = OverrideArguments::recorded(&head.command).map(|options| options.words());
+    let options = options.filter(|words| !words.is_empty());
+    let options = options.map_or_else(String::new, |words| format!(" with `{}`", words.join(" ")));
+    let outcome = run.outcome()?;
+    Ok(Some(format!(
+        "run {}, the last of `{}`{options}: {}",
+        run.id,
+        session::short(&head.manifest),
+        runs::state(
+            outcome.as_ref().map(|outcome| &outcome.summary),
+            run.is_running()?
+        )
+    )))
+}
+
 fn of_run(store: &Store, run: StoredRun) -> Result<Found, CommandError> {
     if run.is_running()? {
         return Err(CommandError::request(format!("run {} is still running", run.id))
@@ -189,9 +217,15 @@ fn of_file(store: &Store, path: &Utf8Path) -> Result<Found, CommandError> {
         ));
     }
     let stem = shown.file_stem().unwrap_or("figure").to_owned();
-    let selection = Selection::Actions {
-        keys: BTreeSet::from([key]),
-        object: Some(origin.object),
+    let selection = Selection::Results {
+        of: vec![Wanted {
+            key,
+            cell: origin.published.map(|published| published.cell),
+        }],
+        output: Some(WantedOutput {
+            object: origin.object,
+            path: Some(path),
+        }),
         title: format!("`{shown}`"),
     };
     Ok((selection, stem, graph))
@@ -222,9 +256,9 @@ fn of_digest(store: &Store, beginning: &Beginning<'_>, text: &str) -> Result<Fou
         Some(object) => format!("artifact {} of {}", object.short(), graph.history().name(&key)),
         None => graph.history().name(&key),
     };
-    let selection = Selection::Actions {
-        keys: BTreeSet::from([key]),
-        object,
+    let selection = Selection::Results {
+        of: vec![Wanted { key, cell: None }],
+        output: object.map(|object| WantedOutput { object, path: None }),
         title,
     };
     Ok((selection, format!("action-{}", key.short()), graph))
@@ -251,20 +285,23 @@ fn of_cells(
     }
     let plan = session::plan(edition, manifest)?;
     let survey = Survey::take(&plan, store, &BTreeSet::new())?;
-    let mut keys = BTreeSet::new();
+    let mut of = Vec::new();
     for cell in selector.cells(&plan)? {
         match &survey.standings[cell] {
             Standing::Cached(result) => {
-                keys.insert(result.key());
+                of.push(Wanted {
+                    key: result.key(),
+                    cell: Some(plan.name(cell)),
+                });
             }
             Standing::Due { .. } | Standing::Unknown { .. } => {
                 return Err(absent(&plan, store, &survey, cell));
             }
         }
     }
-    let selection = Selection::Actions {
-        keys,
-        object: None,
+    let selection = Selection::Results {
+        of,
+        output: None,
         title: text.to_owned(),
     };
     Ok((

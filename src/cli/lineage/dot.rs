@@ -2,18 +2,36 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::cli::session;
-use crate::lineage::Node;
+use crate::lineage::{Lineage, NodeId};
 use crate::store::ActionKey;
 
 /// The graph for Graphviz: cells as boxes, source files as folders, published copies as notes.
-pub(super) fn text(nodes: &BTreeMap<ActionKey, Node>, focus: &ActionKey) -> String {
+pub(super) fn text(lineage: &Lineage) -> String {
+    let nodes = &lineage.nodes;
     let mut text =
         String::from("digraph lineage {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n");
-    for (key, node) in nodes {
-        let id = key.short();
-        let bold = if key == focus { ", style=bold" } else { "" };
-        let label = format!("{}\n{} {id}", node.name(), node.kind);
-        let _ = writeln!(text, "  \"{id}\" [label={}{bold}];", quoted(&label));
+    let mut cells: BTreeMap<ActionKey, usize> = BTreeMap::new();
+    for id in nodes.keys() {
+        *cells.entry(id.action).or_default() += 1;
+    }
+    // Cells that are one action are told apart by their names.
+    let shown = |id: &NodeId| {
+        let short = id.action.short();
+        match &id.cell {
+            Some(cell) if cells.get(&id.action).is_some_and(|count| *count > 1) => format!("{short} {cell}"),
+            _ => short,
+        }
+    };
+    for (id, node) in nodes {
+        let bold = if Some(id) == lineage.focus.as_ref() {
+            ", style=bold"
+        } else {
+            ""
+        };
+        let action = id.action.short();
+        let id = quoted(&shown(id));
+        let label = format!("{}\n{} {action}", node.name(), node.kind);
+        let _ = writeln!(text, "  {id} [label={}{bold}];", quoted(&label));
         for (pointer, file) in &node.sources {
             let source = file.content.short();
             let name = match &file.path {
@@ -26,22 +44,20 @@ pub(super) fn text(nodes: &BTreeMap<ActionKey, Node>, focus: &ActionKey) -> Stri
                 "  \"source {source}\" [shape=folder, label={}];",
                 quoted(&label)
             );
-            let _ = writeln!(text, "  \"source {source}\" -> \"{id}\";");
+            let _ = writeln!(text, "  \"source {source}\" -> {id};");
         }
         for copy in &node.published {
             let name = quoted(session::short(&copy.path).as_str());
             let _ = writeln!(
                 text,
-                "  {name} [shape=note];\n  \"{id}\" -> {name} [label={}];",
+                "  {name} [shape=note];\n  {id} -> {name} [label={}];",
                 quoted(&copy.port)
             );
         }
         let mut edges: BTreeMap<(String, &str), usize> = BTreeMap::new();
         for link in &node.inputs {
-            let from = link.from.filter(|from| nodes.contains_key(from)).map_or_else(
-                || format!("content {}", link.content.short()),
-                |from| from.short(),
-            );
+            let from = link.from.as_ref().filter(|from| nodes.contains_key(from));
+            let from = from.map_or_else(|| format!("content {}", link.content.short()), shown);
             *edges.entry((from, &link.port)).or_default() += 1;
         }
         for ((from, port), count) in edges {
@@ -50,7 +66,7 @@ pub(super) fn text(nodes: &BTreeMap<ActionKey, Node>, focus: &ActionKey) -> Stri
             } else {
                 format!("{port} × {count}")
             };
-            let _ = writeln!(text, "  \"{from}\" -> \"{id}\" [label={}];", quoted(&label));
+            let _ = writeln!(text, "  {} -> {id} [label={}];", quoted(&from), quoted(&label));
         }
     }
     text.push_str("}\n");

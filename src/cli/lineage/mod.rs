@@ -16,22 +16,43 @@ use serde_json::json;
 use super::arguments::{LineageArguments, LineageFormat};
 use super::digest::{self, Beginning, Name};
 use super::error::{CommandError, Exit};
+use super::measure::count;
 use super::selector::{self, Selector, no_file};
 use super::standing::absent;
 use super::{Edition, environment, session, terminal};
 use crate::exec::{Standing, Survey};
-use crate::lineage::{FileOrigin, Graph};
+use crate::lineage::{FileOrigin, Focus, Graph, cells_of_plan};
+use crate::record::Cells;
 use crate::store::{ActionKey, Layout, Store};
 use freshness::Told;
 
 /// What is traced, and what is said of it before its lineage.
 struct Traced {
-    key: ActionKey,
-    /// The cell that was named.
-    cell: Option<String>,
+    what: What,
     head: Vec<String>,
     /// What a program is told of a file.
     file: Option<serde_json::Value>,
+}
+
+/// What is traced.
+enum What {
+    /// An action, as any cell that is it.
+    Action(ActionKey),
+    /// A cell, as it is among others: those of a plan, or of a run.
+    Cell {
+        key: ActionKey,
+        name: String,
+        among: Among,
+    },
+    /// A file that was taken.
+    Source(Utf8PathBuf),
+}
+
+/// Among which cells a cell is looked for first.
+enum Among {
+    Plan(Cells),
+    /// Those of a run, by position in the history.
+    Run(Option<usize>),
 }
 
 /// `lineage`.
@@ -41,7 +62,22 @@ pub(super) fn lineage(edition: &Edition, arguments: &LineageArguments) -> Result
     let graph = Graph::read(&store)?;
     session::warn_of_flawed(&graph.history().flawed);
     let traced = find(edition, arguments, &store, &graph)?;
-    let nodes = graph.lineage(&store, &traced.key, traced.cell.as_deref());
+    let lineage = match &traced.what {
+        What::Action(action) => graph.lineage(&store, &Focus::action(*action)),
+        What::Cell { key, name, among } => {
+            let cells = match among {
+                Among::Plan(cells) => Some(cells),
+                Among::Run(run) => run.map(|run| &graph.history().runs[run].cells),
+            };
+            let focus = Focus {
+                action: *key,
+                cell: Some(name),
+                cells,
+            };
+            graph.lineage(&store, &focus)
+        }
+        What::Source(path) => graph.lineage_of_source(&store, path),
+    };
     let format = if arguments.json {
         LineageFormat::Json
     } else {
@@ -53,13 +89,18 @@ pub(super) fn lineage(edition: &Edition, arguments: &LineageArguments) -> Result
                 .head
                 .iter()
                 .fold(String::new(), |text, line| text + line + "\n");
-            text.push_str(&tree::text(&graph, &nodes, &traced.key));
+            text.push_str(&tree::text(&lineage));
             text
         }
-        LineageFormat::Dot => dot::text(&nodes, &traced.key),
+        LineageFormat::Dot => dot::text(&lineage),
         LineageFormat::Json => {
-            let list: Vec<_> = nodes.values().collect();
-            let value = json!({ "focus": traced.key, "file": traced.file, "nodes": list });
+            let list: Vec<_> = lineage.nodes.values().collect();
+            let value = json!({
+                "focus": lineage.focus.as_ref().map(|focus| focus.action),
+                "cell": lineage.focus.as_ref().and_then(|focus| focus.cell.as_ref()),
+                "file": traced.file,
+                "nodes": list,
+            });
             let text = serde_json::to_string_pretty(&value).map_err(std::io::Error::from)?;
             format!("{text}\n")
         }
@@ -105,6 +146,7 @@ fn find(
 }
 
 fn trace_digest(beginning: &Beginning<'_>, store: &Store, graph: &Graph) -> Result<Traced, CommandError> {
+    let mut head = Vec::new();
     let key = match beginning.name(store.layout())? {
         Some(Name::Action(key)) => Some(key),
         Some(Name::Object(object)) => {
@@ -116,6 +158,17 @@ fn trace_digest(beginning: &Beginning<'_>, store: &Store, graph: &Graph) -> Resu
                 ))
                 .help("`provenir gc` removes objects that no result names"));
             }
+            if let [first, others @ ..] = &makers[..]
+                && !others.is_empty()
+            {
+                let name = |key: &ActionKey| graph.history().name(key);
+                head.push(format!(
+                    "{} gave this object: this is the lineage of {}; the others are {}\n",
+                    count(makers.len(), "action"),
+                    name(first),
+                    others.iter().map(name).collect::<Vec<_>>().join(", ")
+                ));
+            }
             makers.first().copied()
         }
         // What is not in the store any more may be in its records.
@@ -123,8 +176,7 @@ fn trace_digest(beginning: &Beginning<'_>, store: &Store, graph: &Graph) -> Resu
             let found: Vec<ActionKey> = graph
                 .actions()
                 .filter(|key| {
-                    let outputs = graph.node(key).map(|node| node.outputs).unwrap_or_default();
-                    let mut digests = outputs.iter().map(|artifact| artifact.object.hex());
+                    let mut digests = graph.outputs(key).iter().map(|artifact| artifact.object.hex());
                     beginning.begins(&key.hex()) || digests.any(|hex| beginning.begins(&hex))
                 })
                 .collect();
@@ -139,9 +191,8 @@ fn trace_digest(beginning: &Beginning<'_>, store: &Store, graph: &Graph) -> Resu
         return Err(beginning.unknown(store.layout()));
     };
     Ok(Traced {
-        key,
-        cell: None,
-        head: Vec::new(),
+        what: What::Action(key),
+        head,
         file: None,
     })
 }
@@ -164,29 +215,33 @@ fn trace_cell(
     let survey = Survey::take(&plan, store, &std::collections::BTreeSet::new())?;
     if let Standing::Cached(result) = &survey.standings[cell] {
         return Ok(Traced {
-            key: result.key(),
-            cell: Some(name),
+            what: What::Cell {
+                key: result.key(),
+                name,
+                among: Among::Plan(cells_of_plan(&plan, &survey)),
+            },
             head: Vec::new(),
             file: None,
         });
     }
-    let earlier = graph
-        .history()
-        .runs
-        .iter()
-        .filter(|run| run.manifest() == Some(&plan.manifest))
-        .find_map(|run| {
-            let (_, key) = run.cells().filter(|(found, _)| *found == name).last()?;
-            graph.knows(&key).then_some(key)
+    let runs = graph.history().runs.iter().enumerate();
+    let earlier = runs
+        .filter(|(_, run)| run.manifest() == Some(&plan.manifest))
+        .find_map(|(position, run)| {
+            let (_, key) = run.results().filter(|(found, _)| *found == name).last()?;
+            graph.knows(&key).then_some((position, key))
         });
     match earlier {
-        Some(key) => Ok(Traced {
-            key,
+        Some((run, key)) => Ok(Traced {
             head: vec![format!(
                 "{}; this is the lineage of its last result (`provenir why` tells more)\n",
                 absent(&plan, store, &survey, cell)
             )],
-            cell: Some(name),
+            what: What::Cell {
+                key,
+                name,
+                among: Among::Run(Some(run)),
+            },
             file: None,
         }),
         None => Err(CommandError::request(format!("`{name}` has no result yet"))
@@ -205,10 +260,32 @@ fn trace_file(
     let origin = FileOrigin::of(&path, store, graph)?;
     let shown = session::short(&path);
     let mut head = Vec::new();
-    match origin.altered {
-        Some(true) => head.push(format!("`{shown}` was altered since Provenir made it")),
-        Some(false) => head.push(format!("`{shown}` is as Provenir made it")),
-        None => {}
+    if origin.is_source {
+        head.push(format!(
+            "`{shown}` is a source file, content {}",
+            origin.object.short()
+        ));
+        if let Some(key) = &origin.key {
+            head.push(format!(
+                "what {} gave has the same bytes",
+                graph.history().name(key)
+            ));
+        }
+        head.push(String::new());
+        return Ok(Traced {
+            head,
+            file: Some(json!({ "path": path, "object": origin.object.to_string() })),
+            what: What::Source(path),
+        });
+    }
+    match (origin.altered, &origin.key) {
+        (Some(true), _) => head.push(format!("`{shown}` was altered since Provenir made it")),
+        (Some(false), _) => head.push(format!("`{shown}` is as Provenir made it")),
+        (None, Some(_)) => head.push(format!(
+            "`{shown}` has the bytes of object {}; nothing tells that Provenir put them there",
+            origin.object.short()
+        )),
+        (None, None) => {}
     }
     if let Some(identity) = &origin.identity {
         head.push(format!(
@@ -239,8 +316,18 @@ fn trace_file(
     head.push(freshness.text);
     head.push(String::new());
     Ok(Traced {
-        key,
-        cell: None,
+        what: match &origin.published {
+            Some(published) => What::Cell {
+                key,
+                name: published.cell.clone(),
+                among: Among::Run(graph.history().latest_with(
+                    published.manifest.as_deref(),
+                    &published.cell,
+                    &key,
+                )),
+            },
+            None => What::Action(key),
+        },
         head,
         file: Some(json!({
             "path": path,

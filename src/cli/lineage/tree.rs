@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde_json::Value;
@@ -8,45 +8,48 @@ use crate::audit::Verdict;
 use crate::cli::describe::cut;
 use crate::cli::{session, terminal};
 use crate::display::duration;
-use crate::lineage::{Computed, Graph, Node, Now, SourceFile};
-use crate::store::ActionKey;
+use crate::lineage::{Computed, Lineage, Node, NodeId, Now, SourceFile};
 
 /// So many artifacts of a port, or consumers of a cell, are shown.
 const SHOWN: usize = 8;
 /// Fewest characters of parameters that are shown where a line has to be cut.
 const FEWEST: usize = 24;
 
-/// The lineage of an action in words.
-pub(super) fn text(graph: &Graph, nodes: &BTreeMap<ActionKey, Node>, focus: &ActionKey) -> String {
-    let Some(node) = nodes.get(focus) else {
-        return String::new();
-    };
+/// A lineage in words.
+pub(super) fn text(lineage: &Lineage) -> String {
     let width = terminal::columns();
-    let mut text = heading(node, width);
+    let mut text = String::new();
     let mut tree = Tree {
         width,
-        graph,
-        nodes,
+        lineage,
         seen: BTreeSet::new(),
         text: String::new(),
     };
-    if !node.inputs.is_empty() || !node.sources.is_empty() {
-        text.push_str("\nmade from\n");
-        tree.up(node, "  ");
-        text.push_str(&std::mem::take(&mut tree.text));
+    if let Some(node) = lineage.node() {
+        text.push_str(&heading(node, width));
+        if !node.inputs.is_empty() || !node.sources.is_empty() {
+            text.push_str("\nmade from\n");
+            tree.up(node, "  ");
+            text.push_str(&std::mem::take(&mut tree.text));
+        }
+        text.push('\n');
     }
-    let consumers = graph.consumers(focus);
-    if !consumers.is_empty() {
-        text.push_str("\nused by\n");
+    if !lineage.takers.is_empty() {
+        text.push_str("used by\n");
         tree.seen.clear();
-        tree.down(&consumers, "  ");
+        tree.down(&lineage.takers, "  ");
         text.push_str(&tree.text);
+    } else if text.ends_with("\n\n") {
+        text.pop();
     }
     text
 }
 
 fn heading(node: &Node, width: Option<usize>) -> String {
     let mut text = format!("{}\n", line(node, width));
+    if !node.also.is_empty() {
+        let _ = writeln!(text, "the same action is also {}", listed(&node.also));
+    }
     for artifact in &node.outputs {
         let gone = if node.stored {
             ""
@@ -82,6 +85,15 @@ fn heading(node: &Node, width: Option<usize>) -> String {
         }
     }
     text
+}
+
+/// Names, the first few of many.
+fn listed(names: &[String]) -> String {
+    let told = names[..names.len().min(SHOWN)].join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => told,
+        more => format!("{told} and {more} more"),
+    }
 }
 
 /// What an audit found, in words that "by" follows.
@@ -170,14 +182,13 @@ fn file(source: &SourceFile) -> String {
 struct Tree<'a> {
     /// Columns of the terminal; absent where it is none.
     width: Option<usize>,
-    graph: &'a Graph,
-    nodes: &'a BTreeMap<ActionKey, Node>,
+    lineage: &'a Lineage,
     /// Cells whose branches were shown.
-    seen: BTreeSet<ActionKey>,
+    seen: BTreeSet<&'a NodeId>,
     text: String,
 }
 
-impl Tree<'_> {
+impl<'a> Tree<'a> {
     /// A cell in one line, after a head, in a branch of the tree.
     fn cell(&self, node: &Node, head: &str, indent: &str) -> String {
         /// Characters of a branch.
@@ -187,15 +198,15 @@ impl Tree<'_> {
         format!("{head}{}", line(node, width))
     }
 
-    fn up(&mut self, node: &Node, indent: &str) {
-        let mut items: Vec<(String, Option<ActionKey>)> = Vec::new();
+    fn up(&mut self, node: &'a Node, indent: &str) {
+        let mut items: Vec<(String, Option<&'a NodeId>)> = Vec::new();
         for (pointer, source) in &node.sources {
             let name = pointer.trim_start_matches('/').replace('/', ".");
             items.push((format!("{name} ← {}", file(source)), None));
         }
         for (port, links) in by_port(node) {
             for link in links.iter().take(SHOWN) {
-                let from = link.from.as_ref().and_then(|key| self.nodes.get(key));
+                let from = link.from.as_ref().and_then(|id| self.lineage.nodes.get(id));
                 let head = format!("{port} ← ");
                 let told = match from {
                     Some(from) => self.cell(from, &head, indent),
@@ -204,60 +215,64 @@ impl Tree<'_> {
                         link.content.short()
                     ),
                 };
-                items.push((told, link.from));
+                items.push((told, link.from.as_ref()));
             }
             if links.len() > SHOWN {
                 items.push((format!("{port} ← {} more", links.len() - SHOWN), None));
             }
         }
-        self.branches(items, indent, |tree, key, below| {
-            if let Some(node) = tree.nodes.get(&key) {
+        self.branches(items, indent, |tree, id, below| {
+            if let Some(node) = tree.lineage.nodes.get(id) {
                 tree.up(node, below);
             }
         });
     }
 
-    fn down(&mut self, consumers: &BTreeSet<ActionKey>, indent: &str) {
-        let mut items: Vec<(String, Option<ActionKey>)> = Vec::new();
-        let mut known: Vec<&Node> = consumers.iter().filter_map(|key| self.nodes.get(key)).collect();
-        known.sort_by_key(|node| node.name());
-        for node in known.iter().take(SHOWN) {
+    fn down(&mut self, consumers: &'a BTreeSet<NodeId>, indent: &str) {
+        let mut items: Vec<(String, Option<&'a NodeId>)> = Vec::new();
+        // By name, because that is what they are ordered by.
+        let known = consumers
+            .iter()
+            .filter_map(|id| Some((id, self.lineage.nodes.get(id)?)));
+        let known: Vec<(&NodeId, &Node)> = known.collect();
+        for (id, node) in known.iter().take(SHOWN) {
             let mut told = self.cell(node, "", indent);
             for copy in &node.published {
                 let gone = if copy.present { "" } else { " (gone)" };
                 let _ = write!(told, ", published `{}`{gone}", session::short(&copy.path));
             }
-            items.push((told, Some(node.action)));
+            items.push((told, Some(*id)));
         }
         if known.len() > SHOWN {
             items.push((format!("{} more", known.len() - SHOWN), None));
         }
-        self.branches(items, indent, |tree, key, below| {
-            let consumers = tree.graph.consumers(&key);
-            tree.down(&consumers, below);
+        self.branches(items, indent, |tree, id, below| {
+            if let Some(consumers) = tree.lineage.consumers.get(id) {
+                tree.down(consumers, below);
+            }
         });
     }
 
     fn branches(
         &mut self,
-        items: Vec<(String, Option<ActionKey>)>,
+        items: Vec<(String, Option<&'a NodeId>)>,
         indent: &str,
-        mut descend: impl FnMut(&mut Self, ActionKey, &str),
+        mut descend: impl FnMut(&mut Self, &'a NodeId, &str),
     ) {
         let count = items.len();
-        for (position, (told, key)) in items.into_iter().enumerate() {
+        for (position, (told, id)) in items.into_iter().enumerate() {
             let (branch, below) = if position + 1 == count {
                 ("└─ ", "   ")
             } else {
                 ("├─ ", "│  ")
             };
-            let is_new = key.is_none_or(|key| self.seen.insert(key));
+            let is_new = id.is_none_or(|id| self.seen.insert(id));
             let again = if is_new { "" } else { " (shown above)" };
             let _ = writeln!(self.text, "{indent}{branch}{told}{again}");
-            if let Some(key) = key
+            if let Some(id) = id
                 && is_new
             {
-                descend(self, key, &format!("{indent}{below}"));
+                descend(self, id, &format!("{indent}{below}"));
             }
         }
     }

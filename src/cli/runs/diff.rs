@@ -154,7 +154,13 @@ fn of_cell(difference: &CellDifference) -> String {
     match difference {
         CellDifference::Removed => "only in the first".to_owned(),
         CellDifference::Added => "only in the second".to_owned(),
-        CellDifference::Action { .. } => "another action gave the same".to_owned(),
+        CellDifference::Action { differences, .. } if differences.is_empty() => {
+            "another action gave the same".to_owned()
+        }
+        CellDifference::Action { differences, .. } => {
+            let told: Vec<String> = differences.iter().map(ToString::to_string).collect();
+            format!("another action gave the same ({})", told.join("; "))
+        }
         CellDifference::Unknown { old, new } => format!(
             "another action ({} → {}); what it gave is not known any more",
             old.short(),

@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::arguments::{RunsAction, RunsArguments, StoreArguments};
+use super::arguments::{OverrideArguments, RunsAction, RunsArguments, StoreArguments};
 use super::describe::cut;
 use super::error::{CommandError, Exit};
 use super::{environment, session, terminal};
@@ -175,8 +175,15 @@ fn list(arguments: &RunsArguments) -> Result<Exit, CommandError> {
 }
 
 fn table(shown: &[Listed]) -> String {
-    let header = ["run", "pipeline", "ended", "cells", "time", "git", "tags", "note"];
+    let header = [
+        "run", "pipeline", "manifest", "options", "ended", "cells", "time", "host", "git", "tags", "note",
+    ];
     let mut grid = vec![header.map(str::to_owned).to_vec()];
+    // What all have in common is not told of each.
+    let manifest = |listed: &Listed| listed.head.as_ref().map(|head| head.manifest.clone());
+    let host = |listed: &Listed| listed.head.as_ref().map(|head| head.host.name.clone());
+    let manifests: BTreeSet<_> = shown.iter().filter_map(manifest).collect();
+    let hosts: BTreeSet<_> = shown.iter().filter_map(host).collect();
     for listed in shown {
         let head = listed.head.as_ref();
         let git = head.and_then(|head| head.git.as_ref());
@@ -187,11 +194,16 @@ fn table(shown: &[Listed]) -> String {
         grid.push(vec![
             listed.run.id.to_string(),
             head.map_or_else(String::new, |head| head.pipeline.clone()),
+            manifest(listed)
+                .filter(|_| manifests.len() > 1)
+                .map_or_else(String::new, |manifest| session::short(&manifest).into_string()),
+            head.map_or_else(String::new, options),
             listed.state.to_owned(),
             listed.summary().map_or_else(String::new, counts),
             listed
                 .summary()
                 .map_or_else(String::new, |summary| duration(summary.seconds)),
+            host(listed).filter(|_| hosts.len() > 1).unwrap_or_default(),
             git.map_or_else(String::new, ToString::to_string),
             tags.join(", "),
             listed
@@ -213,6 +225,17 @@ fn table(shown: &[Listed]) -> String {
         });
     }
     session::aligned(&grid)
+}
+
+/// What changed the manifest for a run; of a command that is no `run` of a manifest, all of it.
+fn options(head: &RunFile) -> String {
+    match OverrideArguments::recorded(&head.command) {
+        Some(options) => options.words().join(" "),
+        None => cut(
+            &head.command.iter().skip(1).cloned().collect::<Vec<_>>().join(" "),
+            60,
+        ),
+    }
 }
 
 fn as_json(listed: &Listed) -> Value {

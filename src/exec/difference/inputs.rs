@@ -19,16 +19,23 @@ fn by_port(inputs: &[ActionInput]) -> BTreeMap<&str, Port<'_>> {
     ports
 }
 
-/// The artifacts at a port that have the same labels and source in both actions and another content: before, now.
-pub(crate) fn changed_inputs(old: &Action, new: &Action, port: &str) -> Vec<(Digest, Digest)> {
-    let (old, new) = (by_port(&old.inputs), by_port(&new.inputs));
-    let (Some(old), Some(new)) = (old.get(port), new.get(port)) else {
-        return Vec::new();
+/// The artifacts at a port that have the same labels and source in both actions and another content: their positions among
+/// the inputs of each, by labels and source.
+pub(crate) fn changed_inputs(old: &Action, new: &Action, port: &str) -> Vec<(usize, usize)> {
+    let places = |action: &'_ Action| -> BTreeMap<(BTreeMap<String, Label>, String), usize> {
+        let inputs = action.inputs.iter().enumerate();
+        inputs
+            .filter(|(_, input)| input.port == port)
+            .map(|(number, input)| ((input.gathered.clone(), input.source.clone()), number))
+            .collect()
     };
-    let pairs = new
-        .iter()
-        .filter_map(|(place, now)| Some((*old.get(place)?, *now)));
-    pairs.filter(|(before, now)| before != now).collect()
+    let before = places(old);
+    let pairs = places(new)
+        .into_iter()
+        .filter_map(|(place, now)| Some((*before.get(&place)?, now)));
+    pairs
+        .filter(|(before, now)| old.inputs[*before].content != new.inputs[*now].content)
+        .collect()
 }
 
 /// Adds what differs between the artifacts that arrive at ports.

@@ -16,6 +16,8 @@ use crate::store::append_lines;
 /// A line of the file of runs that executed nothing.
 #[derive(Serialize)]
 struct Noop<'a> {
+    /// The name that it would have as a run with records: tells its place among those.
+    id: &'a RunId,
     time: Timestamp,
     pipeline: &'a str,
     manifest: &'a Utf8Path,
@@ -76,6 +78,7 @@ impl Recorder<'_> {
         }
         fs_err::create_dir_all(self.store.layout().runs())?;
         let noop = Noop {
+            id: &self.request.id,
             time: self.started,
             pipeline: &self.plan.pipeline,
             manifest: &self.plan.manifest,
