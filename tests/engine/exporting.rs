@@ -549,6 +549,54 @@ fn what_is_equal_is_told_as_it_was_wired() {
     );
 }
 
+/// Cells that are one action because their files have the same bytes: each is exported as what it is.
+#[test]
+fn cells_that_are_one_action_are_exported_as_the_one_that_is_named() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "alike"
+        axes.k = [0, 1]
+        [stages.t]
+        kind = "noop"
+        params = { file = "d-${k}.txt" }
+        publish = { sum = "t-${k}.parquet" }
+        [stages.u]
+        kind = "noop"
+        inputs = { one = "t" }
+        publish = { sum = "u-${k}.parquet" }
+        "#,
+    );
+    context.write("d-0.txt", "same");
+    context.write("d-1.txt", "same");
+    assert_eq!(context.executed(&[]).len(), 2);
+    let names = |list: &Value| -> Vec<String> {
+        let list = list.as_array().unwrap().iter();
+        list.map(|found| found["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    for own in ["0", "1"] {
+        for (stage, cells) in [("t", vec!["t"]), ("u", vec!["t", "u"])] {
+            let published = format!("{stage}-{own}.parquet");
+            let behind: Vec<String> = cells.iter().map(|stage| format!("{stage}[k={own}]")).collect();
+            let behind: Vec<&str> = behind.iter().map(String::as_str).collect();
+            for named in [format!("{stage}[k={own}]"), published.clone()] {
+                assert_true(&context, &[&named], Some(&keys(&context, &behind)));
+                let statement = json(&printed(&context, "in-toto", &[&named]));
+                assert_eq!(names(&statement["subject"]), [published.as_str()]);
+                let build = &statement["predicate"]["buildDefinition"];
+                let taken = &names(&build["resolvedDependencies"])[0];
+                assert_eq!(*taken, context.path(&format!("d-{own}.txt")));
+                assert_eq!(names(&build["internalParameters"]["cells"]), behind);
+            }
+        }
+    }
+    exported(&context, "ro-crate", &["u-1.parquet", "--out", "crate"]);
+    // What `t` and `u` gave is one file; it has the name that was asked for.
+    assert_eq!(files(&context.path("crate/published")).len(), 1);
+    assert!(context.path("crate/published/u-1.parquet").is_file());
+}
+
 /// What was executed took what was there then, whatever has the same result today.
 #[test]
 fn nothing_is_told_to_be_used_before_it_was_there() {
