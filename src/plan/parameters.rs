@@ -225,9 +225,9 @@ impl<'m> StageParameters<'m> {
                 // What a table lacks the stage may give.
                 let is_value = written && !matches!(node.data, Data::Table(_));
                 let stands = node.as_text().is_none_or(|text| !text.contains("${"));
-                if problem.key {
+                if problem.key && !report.is_spoilt(key) {
                     report.error(key, problem.message).help.clone_from(&problem.help);
-                } else if is_dormant && is_value && stands && !report.is_spoilt(node.span) {
+                } else if !problem.key && is_dormant && is_value && stands && !report.is_spoilt(node.span) {
                     let message = match name(&problem) {
                         Some(name) => format!("`{name}`: {}", problem.message),
                         None => problem.message.clone(),
@@ -267,7 +267,7 @@ impl<'m> StageParameters<'m> {
         report: &mut Report,
     ) {
         let mut place = self.place(&problem.pointer, problem.key, source, at, axes, report);
-        if place.spoilt {
+        if place.spoilt || problem.key && report.is_spoilt(place.shown) {
             return;
         }
         // A text that axes complete is wrong for one reason, whatever they make of it.
