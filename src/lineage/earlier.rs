@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use camino::Utf8Path;
 use provenir_api::Digest;
 
-use super::graph::Place;
+use super::place::Place;
 use crate::exec::differences;
 use crate::record::{Executed, History, PastRun};
 use crate::store::{Action, ActionKey, Store, StoreError};

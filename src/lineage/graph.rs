@@ -6,11 +6,12 @@ use provenir_api::{Digest, Label};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::place::{NodeId, Place};
 use super::reason::Second;
 use super::source::SourceFile;
 use crate::audit;
-use crate::plan::{CellIndex, normal};
-use crate::record::{Cells, Executed, Git, History, PastRun, RunId, Wire};
+use crate::plan::normal;
+use crate::record::{Cells, Executed, Git, History, PastRun, RunId};
 use crate::store::{Action, ActionKey, Artifact, Catalogue, Publication, Store, StoreError};
 
 /// Every action that a store knows of, by its results and by its records, and what each was made from.
@@ -28,17 +29,6 @@ pub struct Graph {
     consumers: BTreeMap<Digest, BTreeSet<ActionKey>>,
     /// The latest run, by position in the history, whose record tells what each action was wired to.
     telling: BTreeMap<ActionKey, usize>,
-}
-
-/// A cell that is an action. Cells that are one action share a result, and differ in where what they took came from.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct NodeId {
-    /// What it is called; absent where no record names it.
-    #[serde(rename = "from_cell")]
-    pub cell: Option<String>,
-    /// The action.
-    #[serde(rename = "from")]
-    pub action: ActionKey,
 }
 
 /// A cell with where it stands in the lineage of another.
@@ -413,54 +403,6 @@ impl Graph {
     pub(super) fn telling(&self) -> impl Iterator<Item = (&ActionKey, &Cells)> {
         let telling = self.telling.iter();
         telling.map(|(key, run)| (key, &self.history.runs[*run].cells))
-    }
-}
-
-/// A cell among others.
-#[derive(Clone, Copy)]
-pub struct Place<'a> {
-    /// Those of its run, or of its plan.
-    pub cells: &'a Cells,
-    /// Where it is.
-    pub position: CellIndex,
-}
-
-impl<'a> Place<'a> {
-    /// Its name.
-    pub fn name(self) -> &'a str {
-        self.cells.get(self.position).map_or("", |cell| &cell.name)
-    }
-
-    /// Where what it takes comes from, input by input, where that is known.
-    pub fn wires(self) -> Option<&'a [Wire]> {
-        self.cells.get(self.position)?.wires.as_deref()
-    }
-
-    /// What a wire comes from.
-    #[must_use]
-    pub fn origin(self, wire: &Wire) -> Self {
-        Self {
-            position: wire.0,
-            ..self
-        }
-    }
-
-    fn maker(self, wire: &Wire) -> Option<NodeId> {
-        let cell = self.cells.get(wire.0)?;
-        Some(NodeId {
-            cell: Some(cell.name.clone()),
-            action: cell.key?,
-        })
-    }
-
-    /// The other cells that are the same action.
-    fn beside(self, key: &ActionKey) -> impl Iterator<Item = &'a str> {
-        let others = self
-            .cells
-            .of(key)
-            .iter()
-            .filter(move |other| **other != self.position);
-        others.filter_map(move |other| Some(self.cells.get(*other)?.name.as_str()))
     }
 }
 

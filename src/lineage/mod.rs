@@ -4,6 +4,7 @@
 //!   `reason` is what is told.
 //! * `graph`: every action that is known, and where the cells that it was stand; `trace` follows one of them up to sources and
 //!   down to figures.
+//! * `place`: a cell among those of its run or plan.
 //! * `planned`: where the cells of a plan stand, as those of a run do.
 //! * `source`: files outside the store that were taken, and what has become of them.
 //! * `side`: an action as one of the cells that are it, to be compared with another.
@@ -19,6 +20,7 @@ mod compare;
 mod earlier;
 mod figure;
 mod graph;
+mod place;
 mod planned;
 mod reason;
 mod side;
@@ -28,7 +30,8 @@ mod why;
 
 pub use compare::{CellDifference, RunDifference, shown};
 pub use figure::{FileOrigin, Freshness};
-pub use graph::{Computed, Copy, Graph, Link, Node, NodeId, Place};
+pub use graph::{Computed, Copy, Graph, Link, Node};
+pub use place::{NodeId, Place};
 pub use planned::cells as cells_of_plan;
 pub use reason::{Change, Moment, Reason, Second, Upstream, Why, moment, platform};
 pub use side::Side;

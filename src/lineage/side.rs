@@ -1,6 +1,6 @@
 use camino::Utf8PathBuf;
 
-use super::graph::Place;
+use super::place::Place;
 use crate::exec::Difference;
 use crate::record::History;
 use crate::store::{Action, ActionInput};

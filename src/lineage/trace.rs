@@ -2,7 +2,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8Path;
 
-use super::graph::{Graph, Node, NodeId, Place};
+use super::graph::{Graph, Node};
+use super::place::{NodeId, Place};
 use super::source::SourceFile;
 use crate::plan::CellIndex;
 use crate::record::Cells;

@@ -6,7 +6,7 @@ use provenir_api::Digest;
 
 use super::absent::explained;
 use super::earlier::{Made, Past, Use, action_of_result};
-use super::graph::Place;
+use super::place::Place;
 use super::planned;
 use super::reason::{Attempt, Change, Moment, Reason, Second, Upstream, Why, moment};
 use super::side::{Side, named};
