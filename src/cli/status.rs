@@ -80,6 +80,7 @@ pub(super) fn status(edition: &Edition, arguments: &ManifestArguments) -> Result
     let partials = partials(store.layout())?;
     let idle = partials
         .iter()
+        .filter(|partial| partial.size > 0)
         .filter(|partial| claims.iter().all(|(claimed, _)| *claimed != partial.key));
     section(
         &mut text,

@@ -6,11 +6,13 @@ use super::error::{CommandError, Exit};
 use super::measure::count;
 use super::selector::Selector;
 use super::{Edition, session, terminal};
-use crate::exec::Survey;
+use crate::exec::{Difference, Survey};
 use crate::lineage::{Change, Explainer, Moment, Reason, Upstream, Why, moment as on};
 
 /// So many names are given where several cells have one explanation.
 const NAMES: usize = 3;
+/// So many explanations of changed artifacts of a port are given.
+const GROUPS: usize = 8;
 
 /// `why`.
 pub(super) fn why(edition: &Edition, arguments: &WhyArguments) -> Result<Exit, CommandError> {
@@ -95,6 +97,9 @@ fn told(why: &Why) -> String {
         if let Some(attempt) = &why.attempt {
             let _ = writeln!(text, "  an earlier attempt {attempt}");
         }
+        if let Some(executor) = &why.executor {
+            let _ = writeln!(text, "  {executor}");
+        }
         if let Some(time) = why.collected
             && why.reason != Reason::ResultGone
         {
@@ -133,6 +138,9 @@ fn phrase(why: &Why, indent: usize) -> String {
             Reason::Changed if below.is_empty() => {
                 format!("another action than in {since}, by fields that are not recorded")
             }
+            Reason::Changed if why.failed => {
+                format!("it ran then, because it had failed in {since}, since which this had changed:")
+            }
             Reason::Changed => format!("it ran then, because this had changed since {since}:"),
             Reason::Repeated => format!(
                 "it ran then although {since} had the same: it was forced, or its result had been lost; the record does not say which"
@@ -165,7 +173,7 @@ fn phrase(why: &Why, indent: usize) -> String {
                     .to_owned();
             }
             Reason::New => format!(
-                "it ran then, because no earlier run had it; against `{}` of {since}, the nearest of its kind, this differed:",
+                "it ran then, because no earlier run had it; the nearest that had run was `{}` of {since}, from which this differed:",
                 why.since.as_ref().map_or("", |moment| moment.cell.as_str())
             ),
             _ => "it ran then, because no earlier run had it".to_owned(),
@@ -173,9 +181,12 @@ fn phrase(why: &Why, indent: usize) -> String {
         return format!("is up to date: {computed} computed it{alias}\n  {then}\n{below}");
     }
     let told = match &why.reason {
+        Reason::Changed if why.failed => {
+            format!("has to run, because it failed in {since}, since which this changed:")
+        }
         Reason::Changed => format!("has to run, because this changed since {since}:"),
         Reason::New => format!(
-            "has to run, because no run has finished it yet; against `{}` of {since}, the nearest of its kind, this differs:",
+            "has to run, because no run has finished it yet; the nearest that did run is `{}` of {since}, from which this differs:",
             why.since.as_ref().map_or("", |moment| moment.cell.as_str())
         ),
         Reason::NeverRun => "has to run, because no run has finished it yet".to_owned(),
@@ -227,57 +238,93 @@ fn changes(changes: &[Change], indent: usize) -> String {
     for change in changes {
         let _ = writeln!(text, "{space}{}", change.difference);
         let upstream = change.upstream.iter().map(|upstream| {
-            let cell = upstream.cell.clone().unwrap_or_default();
-            (cell, upstream_told(upstream, indent + 4))
+            let from = match (&upstream.cell, &upstream.was) {
+                (Some(cell), Some(was)) if !upstream.rewired => format!("{was} → {cell}"),
+                (Some(cell), _) => cell.clone(),
+                (None, _) => String::new(),
+            };
+            (from, upstream_told(upstream, indent + 4))
         });
-        for (cells, told) in grouped(upstream) {
+        let groups = grouped(upstream);
+        for (cells, told) in groups.iter().take(GROUPS) {
             if cells[0].is_empty() {
                 let _ = writeln!(text, "{space}  {told}");
             } else {
-                let _ = writeln!(text, "{space}  from {}{told}", names(&cells));
+                let _ = writeln!(text, "{space}  from {}{told}", names(cells));
             }
             text.truncate(text.trim_end().len());
             text.push('\n');
         }
-        if change.more > 0 {
-            let _ = writeln!(text, "{space}  and {} more changed", change.more);
+        let more = change.more
+            + groups
+                .iter()
+                .skip(GROUPS)
+                .map(|(cells, _)| cells.len())
+                .sum::<usize>();
+        if more > 0 {
+            let _ = writeln!(text, "{space}  and {more} more changed (`--json` tells of each)");
         }
     }
     text
 }
 
 fn upstream_told(upstream: &Upstream, indent: usize) -> String {
+    let before = match &upstream.was {
+        Some(was) if upstream.rewired => format!(", before from {was}"),
+        _ => String::new(),
+    };
+    if upstream.told_before {
+        return format!("{before}, as told above");
+    }
     if upstream.diverged {
         return ", which gave something else although nothing of it changed: its result is not repeatable"
             .to_owned();
     }
     if upstream.changes.is_empty() {
         return match upstream.cell {
+            Some(_) if upstream.rewired => before,
             Some(_) => ", of which no record says what it was before".to_owned(),
             None => "no record says where it comes from".to_owned(),
         };
     }
-    format!(", because this changed:\n{}", changes(&upstream.changes, indent))
+    let because = if upstream.rewired {
+        "which differ:"
+    } else {
+        "because this changed:"
+    };
+    format!("{before}, {because}\n{}", changes(&upstream.changes, indent))
 }
 
 /// What lies at the bottom of an explanation that has more than one level: each cause with the cells that it is in.
 fn roots(why: &Why) -> BTreeMap<String, BTreeSet<String>> {
-    fn collect(cell: &str, changes: &[Change], roots: &mut BTreeMap<String, BTreeSet<String>>) {
+    type Roots = BTreeMap<String, BTreeSet<String>>;
+    fn add(roots: &mut Roots, told: String, cell: &str) {
+        roots.entry(told).or_default().insert(cell.to_owned());
+    }
+    fn collect(cell: &str, changes: &[Change], roots: &mut Roots) {
         for change in changes {
             let mut is_root = true;
-            for upstream in change
-                .upstream
-                .iter()
-                .filter(|upstream| !upstream.changes.is_empty())
-            {
-                is_root = false;
-                collect(upstream.cell.as_deref().unwrap_or(cell), &upstream.changes, roots);
+            for upstream in &change.upstream {
+                if let (true, Difference::Input { port, .. }) = (upstream.rewired, &change.difference) {
+                    let (now, was) = (upstream.cell.as_deref(), upstream.was.as_deref());
+                    let (now, was) = (now.unwrap_or_default(), was.unwrap_or_default());
+                    add(
+                        roots,
+                        format!("input {port} comes from {now}, before from {was}"),
+                        cell,
+                    );
+                    is_root = false;
+                } else if upstream.told_before {
+                    is_root = false;
+                } else if !upstream.changes.is_empty() {
+                    is_root = false;
+                    collect(upstream.cell.as_deref().unwrap_or(cell), &upstream.changes, roots);
+                }
             }
             if is_root {
-                roots
-                    .entry(change.difference.to_string())
-                    .or_default()
-                    .insert(cell.to_owned());
+                add(roots, change.difference.to_string(), cell);
+            } else if let Some(gathered) = change.difference.of_gathered() {
+                add(roots, gathered.to_string(), cell);
             }
         }
     }
@@ -285,7 +332,7 @@ fn roots(why: &Why) -> BTreeMap<String, BTreeSet<String>> {
         changes
             .iter()
             .flat_map(|change| &change.upstream)
-            .any(|upstream| !upstream.changes.is_empty())
+            .any(|upstream| upstream.rewired || !upstream.changes.is_empty())
     };
     let mut roots = BTreeMap::new();
     if has_levels(&why.changes) || why.waits.iter().any(|wait| has_levels(&wait.changes)) {

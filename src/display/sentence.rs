@@ -31,12 +31,10 @@ pub(super) fn sentence(event: &Event<'_>) -> Option<String> {
             let finished = format!("finished {cell} in {}", duration(*seconds));
             match outcome {
                 Outcome::New | Outcome::Same => finished,
-                Outcome::Diverged { port } => format!(
-                    "{finished}\nwarning: its result differs at `{port}` from the one in the store, which stays; this one is kept beside it"
-                ),
-                Outcome::Replaced { port } => format!(
-                    "{finished}\nwarning: its result differs at `{port}` from the earlier one, whose artifacts are gone; it takes its place"
-                ),
+                Outcome::Diverged { .. } | Outcome::Replaced { .. } => {
+                    let warning = urgent(event).unwrap_or_default();
+                    format!("{finished}\n{warning}")
+                }
             }
         }
         Event::CellLog {
@@ -79,6 +77,20 @@ pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
         } => format!(
             "warning: the worker that was starting for {cell} {reason}; another one is started (log: {})",
             shortest(log)
+        ),
+        Event::CellFinished {
+            cell,
+            outcome: Outcome::Diverged { port, .. },
+            ..
+        } => format!(
+            "warning: the result of {cell} differs at `{port}` from the one in the store, which stays; this one is kept beside it"
+        ),
+        Event::CellFinished {
+            cell,
+            outcome: Outcome::Replaced { port },
+            ..
+        } => format!(
+            "warning: the result of {cell} differs at `{port}` from the earlier one, whose artifacts are gone; it takes its place"
         ),
         Event::CellDamaged { cell, object } => format!(
             "warning: the artifact {} of {cell} is not what was stored: it is taken out of the store, and the cell runs again",

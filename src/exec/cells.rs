@@ -196,6 +196,7 @@ impl Scheduler<'_, '_> {
     pub(super) fn fail(&mut self, cell: CellIndex, key: ActionKey, failure: &Failure, end: &End) {
         self.blame(failure.blame);
         self.leaders.remove(&key);
+        let action = self.resolver.action(cell, &self.states).ok();
         let mut failed = vec![cell];
         failed.extend(self.followers.remove(&cell).unwrap_or_default());
         for cell in failed {
@@ -204,6 +205,7 @@ impl Scheduler<'_, '_> {
             self.voice.say(&Event::CellFailed {
                 cell: self.cell(cell),
                 key,
+                action: action.as_ref(),
                 failure,
                 seconds: end.seconds,
                 log: end.log.as_deref(),

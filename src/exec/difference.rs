@@ -75,6 +75,9 @@ pub enum Difference {
         /// Which are not there any more, in the same words.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         lost: Vec<String>,
+        /// Artifacts that are known by another name now, with the same content: before, now.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        renamed: Vec<(String, String)>,
     },
     /// The numeric platform, where it counts.
     Platform {
@@ -149,6 +152,33 @@ pub fn differences(old: &Action, new: &Action) -> Vec<Difference> {
     found
 }
 
+impl Difference {
+    /// What differs in which artifacts arrive at a port, without those that changed.
+    pub fn of_gathered(&self) -> Option<Self> {
+        let Self::Input {
+            port,
+            added,
+            removed,
+            gained,
+            lost,
+            renamed,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        (added + removed > 0 || !renamed.is_empty()).then(|| Self::Input {
+            port: port.clone(),
+            changed: 0,
+            added: *added,
+            removed: *removed,
+            gained: gained.clone(),
+            lost: lost.clone(),
+            renamed: renamed.clone(),
+        })
+    }
+}
+
 /// Every value in which two JSON values differ, as [`Difference::Parameter`].
 pub fn value_differences(old: &Value, new: &Value) -> Vec<Difference> {
     let mut found = Vec::new();
@@ -213,6 +243,7 @@ impl fmt::Display for Difference {
                 removed,
                 gained,
                 lost,
+                renamed,
             } => {
                 let mut told = Vec::new();
                 match (changed, added + removed) {
@@ -230,6 +261,12 @@ impl fmt::Display for Difference {
                     } else if is_there {
                         told.push(plain.to_owned());
                     }
+                }
+                if !renamed.is_empty() {
+                    let names = renamed
+                        .iter()
+                        .map(|(old, new)| format!("{old} by the name {new}"));
+                    told.push(format!("has {} now", listed(&names.collect::<Vec<_>>())));
                 }
                 write!(formatter, "input {port} {}", told.join(", "))
             }

@@ -169,6 +169,9 @@ pub enum Event<'a> {
         cell: CellRef<'a>,
         /// Its action.
         key: ActionKey,
+        /// The fields of its key, where they can still be told: for records, which keep them.
+        #[serde(skip)]
+        action: Option<&'a Action>,
         /// Why.
         failure: &'a Failure,
         /// How long it ran.

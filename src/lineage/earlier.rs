@@ -103,6 +103,27 @@ impl Past {
         .collect()
     }
 
+    /// What a cell of a manifest was when it failed last, with the fields of its key; only in runs before `before`, where one is
+    /// given.
+    pub(super) fn last_failure<'h>(
+        &'h self,
+        manifest: &Utf8Path,
+        cell: &str,
+        before: Option<&PastRun>,
+    ) -> Option<(Use<'h>, &'h Action)> {
+        let runs = self.before(before).filter(|run| run.manifest() == Some(manifest));
+        runs.flat_map(|run| run.failed.iter().rev().map(move |failed| (run, failed)))
+            .filter(|(_, failed)| failed.cell == cell)
+            .find_map(|(run, failed)| {
+                let found = Use {
+                    run,
+                    cell: &failed.cell,
+                    key: failed.key,
+                };
+                Some((found, failed.action.as_ref()?))
+            })
+    }
+
     /// The fields of an action's key: from its record, or else from its result.
     pub(super) fn action(&self, store: &Store, key: &ActionKey) -> Result<Option<Action>, StoreError> {
         let recorded = self
@@ -188,7 +209,7 @@ fn takes(executed: &Executed, content: &Digest) -> bool {
 }
 
 /// The stage of a cell.
-fn stage(cell: &str) -> &str {
+pub(super) fn stage(cell: &str) -> &str {
     cell.split('[').next().unwrap_or(cell)
 }
 

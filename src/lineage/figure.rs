@@ -5,6 +5,7 @@ use provenir_api::{Digest, FigureIdentity};
 
 use super::graph::Graph;
 use super::side::Side;
+use super::trace::SourceName;
 use super::why::Explainer;
 use crate::exec::{Standing, Survey};
 use crate::plan::{CellIndex, Plan, normal};
@@ -55,9 +56,10 @@ impl FileOrigin {
             .as_ref()
             .and_then(|identity| identity.action_key.parse::<ActionKey>().ok());
         let published = publication.as_ref().map(|publication| publication.key);
+        let taken = graph.sources_taken();
         let altered = match (&identity, &publication) {
             // Bytes that something took, too, need not be those that something gave.
-            (None, None) if makers.is_empty() || graph.takes(&object) => None,
+            (None, None) if makers.is_empty() || taken.contains(&object) => None,
             _ if !makers.is_empty() => Some(false),
             (Some(_), _) => Some(!FigureIdentity::is_unaltered(&bytes)),
             (None, Some(publication)) => Some(publication.object != object),
@@ -77,7 +79,9 @@ impl FileOrigin {
             identity,
             altered,
             published: publication.filter(|publication| Some(publication.key) == key),
-            is_source: !is_made && !graph.takers(&normal(path)).is_empty(),
+            is_source: !is_made
+                && (taken.contains(&object) && makers.is_empty()
+                    || !graph.takers(&SourceName::Path(&normal(path))).is_empty()),
         })
     }
 }
@@ -140,6 +144,18 @@ impl Freshness {
         };
         let name = plan.name(cell);
         if let Standing::Unknown { producer } = &survey.standings[cell] {
+            let explainer = Explainer::new(plan, store, &survey);
+            let own = match graph.action(key) {
+                Some(old) => explainer.own_differences(cell, old)?,
+                None => Vec::new(),
+            };
+            if !own.is_empty() {
+                return Ok(Self::Stale {
+                    cell: name,
+                    differences: own.iter().map(ToString::to_string).collect(),
+                    computed: false,
+                });
+            }
             return Ok(Self::Unknown {
                 cell: name,
                 producer: plan.name(*producer),

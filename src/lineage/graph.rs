@@ -128,7 +128,7 @@ impl Graph {
         let mut seconds = BTreeMap::new();
         for diverged in &catalogue.divergences {
             let key = diverged.result.key;
-            seconds.insert(key, Second::of(store, &key)?);
+            seconds.insert(key, Second::of(store, &history, &key)?);
         }
         let mut audits: BTreeMap<ActionKey, Vec<audit::Record>> = BTreeMap::new();
         for record in audit::verdicts(store.layout())? {
@@ -244,21 +244,37 @@ impl Graph {
         placed.map(Some).chain(nowhere)
     }
 
+    /// The latest execution that gave what is known of an action, where a record tells of one.
+    pub fn execution(&self, key: &ActionKey) -> Option<(&PastRun, &Executed)> {
+        let gave = |executed: &Executed| executed.outputs == self.outputs(key);
+        let mut kept = self.history.kept(key);
+        kept.find(|(_, executed)| gave(executed))
+    }
+
+    /// Where a cell stood in the run that gave what is known of its action: by that name, or, where it was called otherwise, as
+    /// what was executed.
+    pub fn place_as_computed(&self, key: &ActionKey, cell: Option<&str>) -> Option<Place<'_>> {
+        let (run, executed) = self.execution(key)?;
+        Place::of(&run.cells, key, [cell, Some(&executed.cell)])
+    }
+
     /// What it gave, as far as anything is known of an action.
     pub fn outputs(&self, key: &ActionKey) -> &[Artifact] {
         self.facts(key).map(|(_, outputs)| outputs).unwrap_or_default()
     }
 
-    /// Whether anything took a source file of these bytes.
-    pub fn takes(&self, object: &Digest) -> bool {
-        let mut actions = self.actions().filter_map(|key| self.action(&key));
-        actions.any(|action| action.sources.values().any(|source| source == object))
+    /// The digests of source files that anything took.
+    pub fn sources_taken(&self) -> BTreeSet<Digest> {
+        let actions = self.actions().filter_map(|key| self.action(&key));
+        actions
+            .flat_map(|action| action.sources.values().copied())
+            .collect()
     }
 
     /// What is known of an action, as the cell that stands there, or else the one that it was last.
     pub fn node(&self, key: &ActionKey, place: Option<Place<'_>>) -> Option<Node> {
         let (action, outputs) = self.facts(key)?;
-        let execution = self.history.executions(key).next();
+        let execution = self.execution(key);
         let run = execution.map(|(run, _)| run);
         let wires = place.and_then(Place::wires);
         let wires = wires.filter(|wires| wires.len() == action.inputs.len());

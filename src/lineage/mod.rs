@@ -36,5 +36,5 @@ pub use planned::cells as cells_of_plan;
 pub use reason::{Change, Moment, Reason, Second, Upstream, Why, moment, platform};
 pub use side::Side;
 pub use source::{Now, SourceFile};
-pub use trace::{Focus, Lineage};
+pub use trace::{Focus, Lineage, SourceName};
 pub use why::Explainer;

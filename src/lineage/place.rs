@@ -25,6 +25,21 @@ pub struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
+    /// The first of these names under which a cell is that action, where it is known what that takes from where.
+    pub fn of<const N: usize>(cells: &'a Cells, key: &ActionKey, names: [Option<&str>; N]) -> Option<Self> {
+        let position = names
+            .into_iter()
+            .flatten()
+            .find_map(|name| cells.find(name, key))?;
+        Some(Self { cells, position }).filter(|place| place.wires().is_some())
+    }
+
+    /// The actions that gave what it takes, input by input, where all are known.
+    pub(super) fn makers(self) -> Option<Vec<ActionKey>> {
+        let wires = self.wires()?.iter();
+        wires.map(|wire| self.cells.get(wire.0)?.key).collect()
+    }
+
     /// Its name.
     pub fn name(self) -> &'a str {
         self.cells.get(self.position).map_or("", |cell| &cell.name)

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::earlier::Use;
 use crate::exec::Difference;
-use crate::record::{Executed, PastRun, RunId};
+use crate::record::{Executed, History, PastRun, RunId};
 use crate::store::{ActionKey, Store, StoreError};
 
 /// A second, different result of an action that is kept beside the first.
@@ -18,13 +18,20 @@ use crate::store::{ActionKey, Store, StoreError};
 pub struct Second {
     /// The first output port at which it differs.
     pub port: String,
+    /// What it has there.
+    pub object: Option<Digest>,
+    /// The run that gave it and when that began, where a record tells.
+    pub run: Option<(RunId, Timestamp)>,
     /// The numeric platform that it was computed on.
     pub platform: BTreeMap<String, String>,
+    /// What of that is another than where the first was computed.
+    #[serde(skip)]
+    other_platform: BTreeMap<String, String>,
 }
 
 impl Second {
     /// The second results of an action that the store keeps.
-    pub(super) fn of(store: &Store, key: &ActionKey) -> Result<Vec<Self>, StoreError> {
+    pub(super) fn of(store: &Store, history: &History, key: &ActionKey) -> Result<Vec<Self>, StoreError> {
         let kept = store.divergences(key)?;
         let first = if kept.is_empty() { None } else { store.result(key)? };
         let Some(first) = first else {
@@ -32,7 +39,17 @@ impl Second {
         };
         let seconds = kept.into_iter().filter_map(|second| {
             let port = first.first_difference(&second)?.to_owned();
+            let given = second.outputs.iter().find(|artifact| artifact.port == port);
+            let mut executions = history.executions(key);
+            let gave = executions.find(|(_, executed)| executed.outputs == second.outputs);
+            let elsewhere = second.platform.iter();
+            let elsewhere = elsewhere.filter(|(name, value)| first.platform.get(*name) != Some(*value));
             Some(Self {
+                object: given.map(|artifact| artifact.object),
+                run: gave.map(|(run, executed)| (run.stored.id.clone(), executed.started)),
+                other_platform: elsewhere
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect(),
                 port,
                 platform: second.platform,
             })
@@ -43,12 +60,18 @@ impl Second {
 
 impl fmt::Display for Second {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "a second, different result is kept beside this one: output {}, computed on {}",
-            self.port,
-            platform(&self.platform)
-        )
+        match &self.run {
+            Some((run, time)) => write!(formatter, "run {run} ({}) gave", moment(*time))?,
+            None => formatter.write_str("an execution that no record here tells of gave")?,
+        }
+        write!(formatter, " a second, different result for output {}", self.port)?;
+        if let Some(object) = &self.object {
+            write!(formatter, ", object {}", object.short())?;
+        }
+        if !self.other_platform.is_empty() {
+            write!(formatter, ", on {}", platform(&self.other_platform))?;
+        }
+        formatter.write_str("; it is kept beside the one that counts")
     }
 }
 
@@ -83,8 +106,14 @@ pub struct Why {
     /// What it is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Moment>,
+    /// Whether it failed there: there is no result of what it was then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
     /// What differs from that.
     pub changes: Vec<Change>,
+    /// Who executes it now, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executor: Option<String>,
     /// What became of an earlier attempt, where it has no result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Attempt>,
@@ -171,7 +200,12 @@ impl fmt::Display for Attempt {
             }
         }
         if self.checkpoint.is_some() {
-            formatter.write_str("begun and not finished: it goes on from a checkpoint")?;
+            let begun = if self.failed_in.is_some() {
+                ""
+            } else {
+                "was cut short; "
+            };
+            write!(formatter, "{begun}it goes on from a checkpoint")?;
         }
         Ok(())
     }
@@ -197,6 +231,9 @@ pub struct Upstream {
     /// The cell that gives it; absent where no record says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cell: Option<String>,
+    /// The cell that gave it before, where that is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub was: Option<String>,
     /// Content before.
     pub old: Digest,
     /// Content now.
@@ -207,6 +244,12 @@ pub struct Upstream {
     /// Whether the same action gave both.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub diverged: bool,
+    /// Whether it comes from a cell of another stage than before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rewired: bool,
+    /// Whether the same was told before: what it comes from stands there.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub told_before: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -223,6 +266,8 @@ impl Why {
             reason,
             computed: None,
             since: None,
+            failed: false,
+            executor: None,
             changes: Vec::new(),
             attempt: None,
             collected: None,

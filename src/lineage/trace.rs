@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8Path;
+use provenir_api::Digest;
 
 use super::graph::{Graph, Node};
 use super::place::{NodeId, Place};
@@ -16,7 +17,7 @@ pub struct Focus<'a> {
     pub action: ActionKey,
     /// The cell that is meant; absent where any that is this action is.
     pub cell: Option<&'a str>,
-    /// The cells among which it is looked for first: those of a plan, or of a run.
+    /// The cells of the plan whose wires are followed; absent where those are that its results were computed by.
     pub cells: Option<&'a Cells>,
 }
 
@@ -31,6 +32,15 @@ impl Focus<'_> {
     }
 }
 
+/// What names a source file.
+#[derive(Clone, Copy)]
+pub enum SourceName<'a> {
+    /// Its absolute path.
+    Path(&'a Utf8Path),
+    /// The digest of its bytes when it was taken.
+    Content(Digest),
+}
+
 /// A cell with all that it was made from, directly or not, and all that was made from it; or all that was made from a file.
 #[derive(Default)]
 pub struct Lineage {
@@ -38,6 +48,8 @@ pub struct Lineage {
     pub focus: Option<NodeId>,
     /// All of them, itself included.
     pub nodes: BTreeMap<NodeId, Node>,
+    /// Whether some of it, when it was computed, took from others, which gave the same.
+    pub rewired: bool,
     /// What took something of it.
     pub takers: BTreeSet<NodeId>,
     /// What took something of each of those, and so on.
@@ -60,16 +72,13 @@ impl Lineage {
 impl Graph {
     /// The lineage of a cell. Source files are looked at: whether they are as they were taken.
     pub fn lineage(&self, store: &Store, focus: &Focus<'_>) -> Lineage {
-        let place = match focus.cell {
-            Some(cell) => self.find(cell, &focus.action, focus.cells),
-            None => self.place(&focus.action),
-        };
+        let (place, _) = self.wired(&focus.action, focus.cell, focus.cells, None);
         let mut lineage = Lineage::default();
         let Some(node) = self.node(&focus.action, place) else {
             return lineage;
         };
         let id = node.id();
-        self.trace_up(&mut lineage, id.clone(), place);
+        self.trace_up(&mut lineage, id.clone(), place, focus.cells);
         let edges = Edges::of(self, focus.cells);
         let takers = edges.consumers(self, &id, focus.cell.is_none());
         lineage.takers = self.trace_down(&mut lineage, &edges, takers);
@@ -77,16 +86,16 @@ impl Graph {
         lineage.look(store)
     }
 
-    /// What was made from a source file, by its absolute path.
-    pub fn lineage_of_source(&self, store: &Store, path: &Utf8Path) -> Lineage {
+    /// What was made from a source file.
+    pub fn lineage_of_source(&self, store: &Store, file: &SourceName<'_>) -> Lineage {
         let mut lineage = Lineage::default();
         let edges = Edges::of(self, None);
-        lineage.takers = self.trace_down(&mut lineage, &edges, self.takers(path).into_iter());
+        lineage.takers = self.trace_down(&mut lineage, &edges, self.takers(file).into_iter());
         lineage.look(store)
     }
 
-    /// The cells that took a source file, by its absolute path.
-    pub fn takers(&self, path: &Utf8Path) -> Vec<(ActionKey, Option<Place<'_>>)> {
+    /// The cells that took a source file.
+    pub fn takers(&self, file: &SourceName<'_>) -> Vec<(ActionKey, Option<Place<'_>>)> {
         let mut takers = Vec::new();
         for key in self.actions() {
             if self.action(&key).is_none_or(|action| action.sources.is_empty()) {
@@ -95,7 +104,10 @@ impl Graph {
             let takes = |place: &Option<Place<'_>>| {
                 let sources = self.node(&key, *place).map(|node| node.sources);
                 let mut sources = sources.iter().flat_map(BTreeMap::values);
-                sources.any(|source| source.path.as_deref() == Some(path))
+                sources.any(|source| match file {
+                    SourceName::Path(path) => source.path.as_deref() == Some(*path),
+                    SourceName::Content(content) => source.content == *content,
+                })
             };
             let places = self.places(&key).filter(takes);
             takers.extend(places.map(|place| (key, place)));
@@ -107,30 +119,61 @@ impl Graph {
     /// another cell that is the same.
     pub fn find<'a>(&'a self, cell: &str, key: &ActionKey, first: Option<&'a Cells>) -> Option<Place<'a>> {
         let runs = self.history().runs.iter().map(|run| &run.cells);
-        let found = first.into_iter().chain(runs).find_map(|cells| {
-            let position = cells.find(cell, key)?;
-            Some(Place { cells, position }).filter(|place| place.wires().is_some())
-        });
+        let mut all = first.into_iter().chain(runs);
+        let found = all.find_map(|cells| Place::of(cells, key, [Some(cell)]));
         found.or_else(|| self.place(key))
     }
 
+    /// Where a cell stands whose wires are to be followed, and whether it took from others when it was computed: of a plan, as
+    /// that wires it, and else as it was wired then. What took from the same then as it would today is called what it is
+    /// called today. `beside` are the cells among which it was met.
+    fn wired<'a>(
+        &'a self,
+        key: &ActionKey,
+        cell: Option<&str>,
+        plan: Option<&'a Cells>,
+        beside: Option<&'a Cells>,
+    ) -> (Option<Place<'a>>, bool) {
+        let latest = match cell {
+            Some(cell) => self.find(cell, key, plan.or(beside)),
+            None => self.place(key),
+        };
+        let Some(then) = self.place_as_computed(key, cell) else {
+            return (latest, false);
+        };
+        let is_same = latest.is_some_and(|latest| latest.makers() == then.makers());
+        match plan {
+            Some(_) => (latest, !is_same),
+            None if is_same => (latest, false),
+            None => (Some(then), false),
+        }
+    }
+
     /// Adds a cell, and what it was made from.
-    fn trace_up<'a>(&'a self, lineage: &mut Lineage, id: NodeId, place: Option<Place<'a>>) {
+    fn trace_up<'a>(
+        &'a self,
+        lineage: &mut Lineage,
+        id: NodeId,
+        place: Option<Place<'a>>,
+        plan: Option<&'a Cells>,
+    ) {
         let mut open = vec![(id, place)];
         while let Some((id, place)) = open.pop() {
             if lineage.nodes.contains_key(&id) {
                 continue;
             }
-            let Some(node) = self.node(&id.action, place) else {
+            let Some(mut node) = self.node(&id.action, place) else {
                 continue;
             };
-            for from in node.inputs.iter().filter_map(|link| link.from.clone()) {
-                let cells = place.map(|place| place.cells);
-                let place = from
-                    .cell
-                    .as_ref()
-                    .and_then(|cell| self.find(cell, &from.action, cells));
-                open.push((from, place));
+            let (_, rewired) = self.wired(&id.action, id.cell.as_deref(), plan, None);
+            lineage.rewired |= rewired;
+            for from in node.inputs.iter_mut().filter_map(|link| link.from.as_mut()) {
+                let beside = place.map(|place| place.cells);
+                let (place, _) = self.wired(&from.action, from.cell.as_deref(), plan, beside);
+                if let Some(place) = place {
+                    from.cell = Some(place.name().to_owned());
+                }
+                open.push((from.clone(), place));
             }
             lineage.nodes.insert(id, node);
         }
@@ -164,6 +207,14 @@ impl Graph {
     }
 }
 
+/// Where the cells of an action stand.
+fn places<'a>(cells: &'a Cells, key: &ActionKey) -> Vec<(ActionKey, Place<'a>)> {
+    let positions = cells.of(key).iter().copied();
+    positions
+        .map(|position| (*key, Place { cells, position }))
+        .collect()
+}
+
 /// What was wired to what: of each action what the first cells tell that have it, and else the latest run.
 struct Edges<'a> {
     /// By action that something was taken of: the cell that took it, and which one it was taken of.
@@ -180,17 +231,20 @@ impl<'a> Edges<'a> {
         let others = graph
             .telling()
             .filter(|(key, _)| first.is_none_or(|first| first.of(key).is_empty()));
-        for (key, cells) in own.chain(others) {
-            for position in cells.of(key) {
-                let place = Place {
-                    cells,
-                    position: *position,
-                };
-                for wire in place.wires().unwrap_or_default() {
-                    if let Some(producer) = cells.get(wire.0).and_then(|cell| cell.key) {
-                        let takers = by_producer.entry(producer).or_default();
-                        takers.push((*key, place, wire.0));
-                    }
+        let own = own.flat_map(|(key, cells)| places(cells, key));
+        let others = others.flat_map(|(key, cells)| {
+            // What it was computed from may be others, which gave the same.
+            let latest = places(cells, key);
+            let then = graph.place_as_computed(key, None);
+            let makers: BTreeSet<_> = latest.iter().map(|(_, place)| place.makers()).collect();
+            let then = then.filter(|then| !makers.contains(&then.makers()));
+            latest.into_iter().chain(then.map(|then| (*key, then)))
+        });
+        for (key, place) in own.chain(others) {
+            for wire in place.wires().unwrap_or_default() {
+                if let Some(producer) = place.cells.get(wire.0).and_then(|cell| cell.key) {
+                    let takers = by_producer.entry(producer).or_default();
+                    takers.push((key, place, wire.0));
                 }
             }
         }

@@ -2,10 +2,10 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use provenir_api::Digest;
+use provenir_api::{Digest, Label};
 
 use super::absent::explained;
-use super::earlier::{Made, Past, Use, action_of_result};
+use super::earlier::{Made, Past, Use, action_of_result, stage};
 use super::place::Place;
 use super::planned;
 use super::reason::{Attempt, Change, Moment, Reason, Second, Upstream, Why, moment};
@@ -20,7 +20,7 @@ use crate::store::{
 /// So many differences are told in the short form.
 const BRIEF: usize = 3;
 /// So many changed artifacts of a port are followed upstream; the others are counted.
-const FOLLOWED: usize = 4;
+const FOLLOWED: usize = 1000;
 /// So far upstream changes are followed.
 const DEEPEST: usize = 64;
 
@@ -85,10 +85,16 @@ impl<'a> Explainer<'a> {
             Some(_) => "its result in the store cannot be read".to_owned(),
             None => self.brief_change(cell, *key)?,
         };
-        Ok(Some(match self.claimed()?.get(key) {
-            Some(owner) => format!("{told}; process {} on {} executes it", owner.pid, owner.host),
+        Ok(Some(match self.executor(key)? {
+            Some(executor) => format!("{told}; {executor}"),
             None => told,
         }))
+    }
+
+    /// Who executes an action now.
+    fn executor(&self, key: &ActionKey) -> Result<Option<String>, StoreError> {
+        let owner = self.claimed()?.get(key);
+        Ok(owner.map(|owner| format!("process {} on {} executes it", owner.pid, owner.host)))
     }
 
     fn claimed(&self) -> Result<&BTreeMap<ActionKey, Owner>, StoreError> {
@@ -145,13 +151,20 @@ impl<'a> Explainer<'a> {
             return Ok(known);
         }
         let partials = partials(self.store.layout())?.into_iter();
-        let known = partials.map(|partial| (partial.key, partial.size)).collect();
+        let known = partials
+            .filter(|partial| partial.size > 0)
+            .map(|partial| (partial.key, partial.size))
+            .collect();
         Ok(self.checkpoints.get_or_init(|| known))
     }
 
     /// What became of earlier attempts at an action that has no result.
     fn attempt(&self, key: &ActionKey) -> Result<Option<Attempt>, StoreError> {
         let checkpoint = self.checkpoints()?.get(key).copied();
+        // What is under way is no earlier attempt.
+        if self.claimed()?.contains_key(key) {
+            return Ok(None);
+        }
         let failure = self.past()?.history.last_failure(key);
         if failure.is_none() && checkpoint.is_none() {
             return Ok(None);
@@ -173,8 +186,20 @@ impl<'a> Explainer<'a> {
                     moment(time)
                 )
             });
-            let attempt = self.attempt(&key)?.map(|attempt| attempt.to_string());
-            return Ok(collected.or(attempt).unwrap_or_else(|| "never run".to_owned()));
+            if let Some(told) = collected {
+                return Ok(told);
+            }
+            if let Some(attempt) = self.attempt(&key)? {
+                return Ok(attempt.to_string());
+            }
+            let failed = self.past()?.last_failure(&self.plan.manifest, &name, None);
+            let Some((failed, old)) = failed else {
+                return Ok("never run".to_owned());
+            };
+            let run = &failed.run.stored.id;
+            let found =
+                self.differences(&Side::of(old, None), &self.side(&self.survey.action(cell)?, cell))?;
+            return Ok(format!("failed in run {run}; since then {}", briefly(&found)));
         };
         if last == key {
             return Ok(match collected {
@@ -204,10 +229,7 @@ impl<'a> Explainer<'a> {
             same.and_then(Use::place)
         };
         let found = self.differences(&Side::of(&old, place), &self.side(&new, cell))?;
-        let mut told: Vec<String> = found.iter().take(BRIEF).map(ToString::to_string).collect();
-        if found.len() > BRIEF {
-            told.push(format!("{} more", found.len() - BRIEF));
-        }
+        let mut told = vec![briefly(&found)];
         told.extend(collected.map(|time| {
             format!(
                 "`provenir gc` removed an earlier result of the same on {}",
@@ -230,7 +252,7 @@ impl<'a> Explainer<'a> {
         let name = self.plan.name(cell);
         let past = self.past()?;
         if let Some(reason) = due(reason) {
-            let computed = past.history.executions(&key).next();
+            let computed = past.history.kept(&key).next();
             return Ok(Why {
                 computed: computed.map(|(run, executed)| Moment::at(run, executed)),
                 ..Why::bare(name, Some(key), reason)
@@ -240,6 +262,7 @@ impl<'a> Explainer<'a> {
         let earlier = past.uses(&self.plan.manifest, &name, None);
         Ok(Why {
             attempt: self.attempt(&key)?,
+            executor: self.executor(&key)?,
             collected: self.collected(&key)?,
             ..self.since(
                 name,
@@ -280,6 +303,16 @@ impl<'a> Explainer<'a> {
                 },
             });
         }
+        if let Some((failed, old)) = past.last_failure(&self.plan.manifest, &name, before)
+            && failed.key != key
+        {
+            return Ok(Why {
+                since: Some(Moment::of(failed)),
+                failed: true,
+                changes: self.all_changes(&Side::of(old, None), new)?,
+                ..Why::bare(name, Some(key), Reason::Changed)
+            });
+        }
         let nearest = past.nearest(self.store, &self.plan.manifest, &name, new.action, before)?;
         Ok(match nearest {
             None => Why::bare(name, Some(key), Reason::NeverRun),
@@ -295,10 +328,10 @@ impl<'a> Explainer<'a> {
     fn computed(&self, cell: CellIndex, key: ActionKey) -> Result<Why, StoreError> {
         let name = self.plan.name(cell);
         let past = self.past()?;
-        let Some((run, executed)) = past.history.executions(&key).next() else {
+        let Some((run, executed)) = past.history.kept(&key).next() else {
             return Ok(Why {
                 up_to_date: true,
-                seconds: Second::of(self.store, &key)?,
+                seconds: Second::of(self.store, &past.history, &key)?,
                 ..Why::bare(name, Some(key), Reason::UpToDate)
             });
         };
@@ -338,7 +371,7 @@ impl<'a> Explainer<'a> {
         why.collected = collected.filter(|time| since.is_none_or(|since| *time > since));
         why.computed = computed;
         why.up_to_date = true;
-        why.seconds = Second::of(self.store, &key)?;
+        why.seconds = Second::of(self.store, &past.history, &key)?;
         if matches!(why.reason, Reason::ResultGone | Reason::Repeated) {
             why.reason = match (flaw, &executed.reason) {
                 (Some(flaw), _) => flaw,
@@ -357,24 +390,19 @@ impl<'a> Explainer<'a> {
         if let Some(found) = past.uses(&self.plan.manifest, &name, None).first()
             && let Some(mut old) = past.action(self.store, &found.key)?
         {
-            let new = self.survey.known(cell)?;
-            let places: BTreeSet<_> = new.inputs.iter().map(place).collect();
+            let (new, there) = self.expected(cell, &old)?;
+            let unknown: BTreeSet<_> = self.unknown_inputs(cell).collect();
             let kept: Vec<bool> = old
                 .inputs
                 .iter()
-                .map(|input| places.contains(&place(input)))
+                .map(|input| !unknown.contains(&place(input)))
                 .collect();
             let mut keep = kept.iter().copied();
             old.inputs.retain(|_| keep.next().unwrap_or(false));
-            let inputs = &self.plan.cells[cell].inputs;
-            let is_known = |number: usize| {
-                let producer = &self.survey.standings[inputs[number].producer];
-                matches!(producer, Standing::Cached(_))
-            };
             why.since = Some(Moment::of(*found));
             why.changes = self.all_changes(
                 &Side::part(&old, found.place(), |number| kept.get(number) == Some(&true)),
-                &Side::part(&new, Some(self.place(cell)), is_known),
+                &Side::part(&new, Some(self.place(cell)), |number| there.contains(&number)),
             )?;
         }
         for root in self.roots(cell) {
@@ -383,6 +411,67 @@ impl<'a> Explainer<'a> {
             }
         }
         Ok(why)
+    }
+
+    /// The inputs of a cell whose producers have to run first.
+    fn unknown_inputs(&self, cell: CellIndex) -> impl Iterator<Item = InputPlace> {
+        let inputs = self.plan.cells[cell].inputs.iter();
+        let unknown = inputs.filter(|input| !self.is_cached(input.producer));
+        unknown.map(|input| {
+            let gathered = input.gathered.iter();
+            let gathered = gathered.map(|(axis, label)| (axis.to_string(), label.clone()));
+            (
+                input.port.to_owned(),
+                gathered.collect(),
+                input.source.to_string(),
+            )
+        })
+    }
+
+    fn is_cached(&self, cell: CellIndex) -> bool {
+        matches!(self.survey.standings[cell], Standing::Cached(_))
+    }
+
+    /// The action of a cell as far as it is known, with the positions of its inputs among all of the cell. Of inputs whose
+    /// content is not known those are there that an old action did not have: that they come is known.
+    fn expected(&self, cell: CellIndex, old: &Action) -> Result<(Action, BTreeSet<usize>), StoreError> {
+        let mut action = self.survey.known(cell)?;
+        let before: BTreeSet<_> = old.inputs.iter().map(place).collect();
+        let mut known = std::mem::take(&mut action.inputs).into_iter();
+        let mut unknown = self.unknown_inputs(cell);
+        let mut there = BTreeSet::new();
+        for (number, input) in self.plan.cells[cell].inputs.iter().enumerate() {
+            if self.is_cached(input.producer) {
+                action.inputs.extend(known.next());
+                there.insert(number);
+            } else if let Some(place) = unknown.next()
+                && !before.contains(&place)
+            {
+                let (port, gathered, source) = place;
+                action.inputs.push(ActionInput {
+                    port,
+                    gathered,
+                    source,
+                    content: Digest::of(b"not known yet"),
+                });
+                there.insert(number);
+            }
+        }
+        Ok((action, there))
+    }
+
+    /// What of a cell that waits for others differs already from an old action of its own.
+    pub(super) fn own_differences(
+        &self,
+        cell: CellIndex,
+        old: &Action,
+    ) -> Result<Vec<Difference>, StoreError> {
+        let (new, there) = self.expected(cell, old)?;
+        let unknown: BTreeSet<_> = self.unknown_inputs(cell).collect();
+        let mut old = old.clone();
+        old.inputs.retain(|input| !unknown.contains(&place(input)));
+        let new = Side::part(&new, Some(self.place(cell)), |number| there.contains(&number));
+        self.differences(&Side::of(&old, None), &new)
     }
 
     /// The cells upstream of one whose keys are known and that have to run, in the plan's order.
@@ -455,7 +544,7 @@ impl<'a> Explainer<'a> {
                     let now = Taken::of(new, now);
                     if upstream.len() == FOLLOWED {
                         more += 1;
-                    } else if seen.insert((before.id(), now.id())) {
+                    } else {
                         upstream.push(self.upstream(before, now, depth + 1, seen)?);
                     }
                 }
@@ -485,18 +574,24 @@ impl<'a> Explainer<'a> {
             (before.map(Maker::executed), now.map(Maker::executed))
         };
         let mut upstream = Upstream {
-            cell: match (&before, &now) {
-                (Some(before), Some(now)) if before.cell != now.cell => {
-                    Some(format!("{} → {}", before.cell, now.cell))
-                }
-                (Some(maker), _) | (None, Some(maker)) => Some(maker.cell.to_owned()),
-                (None, None) => None,
+            cell: now
+                .as_ref()
+                .or(before.as_ref())
+                .map(|maker| maker.cell.to_owned()),
+            was: match (&before, &now) {
+                (Some(before), Some(now)) if before.cell != now.cell => Some(before.cell.to_owned()),
+                _ => None,
             },
             old: old.content,
             new: new.content,
             changes: Vec::new(),
             diverged: false,
+            rewired: matches!((&before, &now), (Some(before), Some(now)) if stage(before.cell) != stage(now.cell)),
+            told_before: !seen.insert((old.id(), new.id())),
         };
+        if upstream.told_before {
+            return Ok(upstream);
+        }
         if let (Some(before), Some(now)) = (before, now) {
             upstream.diverged = before.key == now.key;
             let actions = (
@@ -566,6 +661,15 @@ impl<'a> Maker<'a> {
     }
 }
 
+/// Differences in a phrase.
+fn briefly(found: &[Difference]) -> String {
+    let mut told: Vec<String> = found.iter().take(BRIEF).map(ToString::to_string).collect();
+    if found.len() > BRIEF {
+        told.push(format!("{} more", found.len() - BRIEF));
+    }
+    told.join("; ")
+}
+
 /// The reason that the survey itself has; `None` where the key is another than before.
 fn due(reason: &Due) -> Option<Reason> {
     Some(match reason {
@@ -577,6 +681,9 @@ fn due(reason: &Due) -> Option<Reason> {
     })
 }
 
-fn place(input: &ActionInput) -> (String, BTreeMap<String, provenir_api::Label>, String) {
+/// Port, values of gathered axes, and source of an input.
+type InputPlace = (String, BTreeMap<String, Label>, String);
+
+fn place(input: &ActionInput) -> InputPlace {
     (input.port.clone(), input.gathered.clone(), input.source.clone())
 }

@@ -239,12 +239,8 @@ fn closure(graph: &Graph, main: &PastRun, wanted: Vec<Wanted>) -> BTreeMap<Actio
             continue;
         }
         let told = execution(graph, &key, Some(&main.stored.id));
-        let as_executed = told.and_then(|(run, executed)| {
-            let named = cell.as_ref().and_then(|cell| run.cells.find(cell, &key));
-            let position = named.or_else(|| run.cells.find(&executed.cell, &key))?;
-            let cells = &run.cells;
-            Some(Place { cells, position }).filter(|place| place.wires().is_some())
-        });
+        let as_executed = told
+            .and_then(|(run, executed)| Place::of(&run.cells, &key, [cell.as_deref(), Some(&executed.cell)]));
         let place = as_executed.or_else(|| {
             let named = cell.as_ref();
             named.map_or_else(

@@ -9,7 +9,7 @@ use super::Annotation;
 use super::cells::{Cells, PlacedCell};
 use super::model::{Executed, OutcomeFile, Record, RunFile};
 use super::read::{FlawedRun, RunStore, StoredRun};
-use crate::store::{ActionKey, Layout, StoreError};
+use crate::store::{Action, ActionKey, Layout, StoreError};
 
 /// The runs of a store with their records, the latest first.
 #[derive(Default)]
@@ -55,6 +55,8 @@ pub struct Failed {
     pub key: ActionKey,
     /// Why.
     pub message: String,
+    /// The key's fields, where the record has them.
+    pub action: Option<Action>,
 }
 
 impl PastRun {
@@ -85,11 +87,16 @@ impl PastRun {
                     run.executed.push(*executed);
                 }
                 Record::Failed {
-                    cell, key, failure, ..
+                    cell,
+                    key,
+                    failure,
+                    action,
+                    ..
                 } => run.failed.push(Failed {
                     cell,
                     key,
                     message: failure.message,
+                    action: action.map(|action| *action),
                 }),
                 Record::Reused {
                     cells,
@@ -184,6 +191,11 @@ impl History {
         found.map(|(run, index)| (&self.runs[*run], &self.runs[*run].executed[*index]))
     }
 
+    /// The executions of an action whose results were put where results are found, the latest first.
+    pub fn kept(&self, key: &ActionKey) -> impl Iterator<Item = (&PastRun, &Executed)> {
+        self.executions(key).filter(|(_, executed)| executed.is_kept())
+    }
+
     /// The source file that an action took at a parameter, as the manifest of its latest execution named it.
     pub fn source(&self, key: &ActionKey, pointer: &str) -> Option<&Utf8Path> {
         self.executions(key)
@@ -208,16 +220,6 @@ impl History {
         self.runs.iter().filter(has_it)
     }
 
-    /// The latest run that had a cell that was this action, by position: of a manifest, where one is given and had it.
-    pub fn latest_with(&self, manifest: Option<&Utf8Path>, cell: &str, key: &ActionKey) -> Option<usize> {
-        let having = || {
-            let runs = self.runs.iter().enumerate();
-            runs.filter(|(_, run)| run.cells.find(cell, key).is_some())
-        };
-        let own = having().find(|(_, run)| manifest.is_some() && run.manifest() == manifest);
-        own.or_else(|| having().next()).map(|(position, _)| position)
-    }
-
     /// The cell that an action was in the latest run that had it.
     pub fn cell(&self, key: &ActionKey) -> Option<&str> {
         self.used.get(key).map(|(_, cell)| cell.as_str())
@@ -225,7 +227,7 @@ impl History {
 
     /// How long an action took when it was last executed.
     pub fn seconds(&self, key: &ActionKey) -> Option<f64> {
-        self.executions(key).next().map(|(_, done)| done.seconds)
+        self.kept(key).next().map(|(_, done)| done.seconds)
     }
 
     /// A name for an action: the cell that it was last, or else its key.

@@ -35,6 +35,9 @@ pub struct RunFile {
     pub program: Program,
     /// Where.
     pub host: Host,
+    /// The folder that the store lay in, absolute. Absent in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surroundings: Option<Utf8PathBuf>,
     /// The process, so that it can be told whether it still runs.
     pub owner: Owner,
     /// The repository that the manifest lies in.
@@ -98,7 +101,7 @@ pub struct Executed {
     pub seconds: f64,
     /// The numeric platform.
     pub platform: BTreeMap<String, String>,
-    /// What it gave.
+    /// What it gave; of an earlier version's execution whose outcome is that it differs, what the store had.
     pub outputs: Vec<Artifact>,
     /// How that relates to what the store had.
     pub outcome: Outcome,
@@ -125,6 +128,13 @@ pub struct Executed {
     pub log: Option<Utf8PathBuf>,
 }
 
+impl Executed {
+    /// Whether its result was put where results are found: not, where the store had another.
+    pub fn is_kept(&self) -> bool {
+        !matches!(self.outcome, Outcome::Diverged { .. })
+    }
+}
+
 /// A line of `records.jsonl`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "kebab-case")]
@@ -141,6 +151,9 @@ pub enum Record {
         seconds: f64,
         /// Why.
         failure: Failure,
+        /// The key's fields; of the last attempt only. Absent in earlier records.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        action: Option<Box<Action>>,
         /// Its log below the run's folder, where it said anything.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         log: Option<Utf8PathBuf>,

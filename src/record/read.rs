@@ -159,9 +159,19 @@ impl StoredRun {
         &self.folder
     }
 
-    /// What was asked for; `None` where the run was killed before that was written.
+    /// What was asked for; `None` where the run was killed before that was written. Where the project was moved together with
+    /// its store since, the manifest is where it is now.
     pub fn head(&self) -> Result<Option<RunFile>, StoreError> {
-        read(&self.folder.join("run.json"), "record of a run")
+        let head: Option<RunFile> = read(&self.folder.join("run.json"), "record of a run")?;
+        let layout = self
+            .folder
+            .ancestors()
+            .nth(2)
+            .map(|root| Layout::new(root.to_owned()));
+        Ok(head.zip(layout).map(|(head, layout)| RunFile {
+            manifest: layout.moved(head.manifest, head.surroundings.as_deref()),
+            ..head
+        }))
     }
 
     /// How it ended; `None` while it runs, and where it was killed.

@@ -26,7 +26,7 @@ use super::{Git, RunId};
 use crate::clock;
 use crate::exec::{CellRef, Event, Subscriber, Summary};
 use crate::plan::{CellIndex, Plan};
-use crate::store::{ActionKey, Layout, Owner, Store, StoreError, Workspace, replace};
+use crate::store::{ActionKey, Layout, Outcome, Owner, Store, StoreError, Workspace, replace};
 
 /// A running cell's progress is recorded this often at most.
 const PROGRESS: Duration = Duration::from_secs(10);
@@ -151,6 +151,7 @@ impl<'a> Recorder<'a> {
             command: self.request.command.clone(),
             program: self.request.program.clone(),
             host: Host::current(),
+            surroundings: self.store.layout().surroundings(),
             owner: Owner::current().clone(),
             git: None,
         };
@@ -290,7 +291,12 @@ impl<'a> Recorder<'a> {
             return Ok(());
         };
         let (_, log) = self.over(cell.index)?;
+        let action = match event {
+            Event::CellFailed { action, .. } => *action,
+            _ => None,
+        };
         self.record(&Record::Failed {
+            action: action.cloned().map(Box::new),
             cell: cell.to_string(),
             key: *key,
             seconds: *seconds,
@@ -381,7 +387,10 @@ impl<'a> Recorder<'a> {
                     started,
                     seconds: *seconds,
                     platform: self.platforms.get(worker).cloned().unwrap_or_default(),
-                    outputs: outputs.to_vec(),
+                    outputs: match outcome {
+                        Outcome::Diverged { gave, .. } => gave.clone(),
+                        _ => outputs.to_vec(),
+                    },
                     outcome: (*outcome).clone(),
                     reason: reason.cloned(),
                     sources: self.sources(cell.index),

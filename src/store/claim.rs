@@ -278,12 +278,16 @@ pub fn standing(layout: &Layout) -> Result<Vec<(ActionKey, Owner)>, StoreError> 
 fn read(path: &Utf8Path) -> std::io::Result<Option<(Option<Content>, (i64, i64))>> {
     use std::os::unix::fs::MetadataExt;
 
-    let metadata = match fs_err::metadata(path) {
+    // Links are not followed: one that leads nowhere is in the way of a claim all the same.
+    let metadata = match fs_err::symlink_metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
     let modified = (metadata.mtime(), metadata.mtime_nsec());
+    if !metadata.is_file() {
+        return Ok(Some((None, modified)));
+    }
     match regular::read(path, LONGEST)? {
         regular::Content::Absent => Ok(None),
         regular::Content::Unfit(_) => Ok(Some((None, modified))),

@@ -46,6 +46,9 @@ pub enum Outcome {
     Diverged {
         /// The first output port at which they differ.
         port: String,
+        /// What this one gave. Empty in records of earlier versions.
+        #[serde(default)]
+        gave: Vec<Artifact>,
     },
     /// The store had another, whose artifacts are gone; this one takes its place and the other is kept beside it.
     Replaced {
@@ -300,7 +303,10 @@ impl Store {
             (Some(port), true) => {
                 let second = self.layout().divergence(&key, &digest_of(&item.staged.result)?);
                 fs_err::rename(&item.unnamed, second).map_err(failed())?;
-                Ok(Outcome::Diverged { port })
+                Ok(Outcome::Diverged {
+                    port,
+                    gave: item.staged.result.outputs.clone(),
+                })
             }
             (Some(port), false) => {
                 let first = self.layout().divergence(&key, &digest_of(&existing)?);

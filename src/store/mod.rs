@@ -33,6 +33,7 @@ mod hash;
 mod index;
 mod layout;
 mod lookup;
+mod moved;
 mod own;
 mod owner;
 mod pin;

@@ -10,7 +10,7 @@ use super::hash::hash_file;
 use super::owner::{Liveness, Owner};
 use super::regular::{self, Content};
 use super::stamp::Stamp;
-use super::{ActionKey, Artifact, Store, StoreError, own};
+use super::{ActionKey, Artifact, Layout, Store, StoreError, own};
 
 /// What the names of copies begin with that are not complete.
 const HIDDEN: &str = ".provenir-";
@@ -42,6 +42,9 @@ pub struct Publication {
     /// The command line that did.
     #[serde(default)]
     pub command: Vec<String>,
+    /// The folder that the store lay in when this was noted; not noted by the first versions.
+    #[serde(default)]
+    surroundings: Option<Utf8PathBuf>,
     /// The copy as it was left.
     stamp: Stamp,
 }
@@ -221,19 +224,24 @@ impl Store {
 
     /// What is known of the copy at a path.
     pub fn publication(&self, path: &Utf8Path) -> Result<Option<Publication>, StoreError> {
-        let found = lenient(read(self.publication_file(path)))?;
-        Ok(found.filter(|publication| publication.path == path))
+        for file in [self.publication_file(path), self.old_publication_file(path)] {
+            let found = lenient(read(self.layout(), file))?;
+            if let Some(found) = found.filter(|publication| publication.path == path) {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
     }
 
     /// What is known of every copy, by path, whether the copy is still there or not. What cannot be understood is passed
     /// over.
     pub fn publications(&self) -> Result<Vec<Publication>, StoreError> {
-        self.all_publications(|file| lenient(read(file)))
+        self.all_publications(|file| lenient(read(self.layout(), file)))
     }
 
     /// As [`Self::publications`]; what cannot be understood is an error, for what must not overlook a copy.
     pub fn publications_complete(&self) -> Result<Vec<Publication>, StoreError> {
-        self.all_publications(read)
+        self.all_publications(|file| read(self.layout(), file))
     }
 
     fn all_publications(
@@ -248,7 +256,19 @@ impl Store {
         Ok(found)
     }
 
+    /// Where the note of a copy is: named after the copy's place seen from the store, so that it is found where both were moved.
     fn publication_file(&self, path: &Utf8Path) -> Utf8PathBuf {
+        let surroundings = self.layout().surroundings();
+        let relative = surroundings.and_then(|folder| path.strip_prefix(folder).ok());
+        self.note_named(relative.unwrap_or(path))
+    }
+
+    /// Where earlier versions had it.
+    fn old_publication_file(&self, path: &Utf8Path) -> Utf8PathBuf {
+        self.note_named(path)
+    }
+
+    fn note_named(&self, path: &Utf8Path) -> Utf8PathBuf {
         let name = Digest::of(path.as_str().as_bytes()).hex();
         self.layout().published().join(format!("{}.json", &name[..32]))
     }
@@ -271,11 +291,18 @@ impl Store {
             port: artifact.port.clone(),
             manifest: Some(publisher.manifest.to_owned()),
             command: publisher.command.to_vec(),
+            surroundings: self.layout().surroundings(),
             stamp,
         };
         let bytes = serde_json::to_vec_pretty(&publication).map_err(|error| failed()(error.into()))?;
         fs_err::create_dir_all(self.layout().published()).map_err(failed())?;
-        replace(&self.workspace()?.file(), &self.publication_file(path), &bytes).map_err(failed())
+        let file = self.publication_file(path);
+        replace(&self.workspace()?.file(), &file, &bytes).map_err(failed())?;
+        let old = self.old_publication_file(path);
+        if old != file && old.exists() {
+            fs_err::remove_file(old).map_err(failed())?;
+        }
+        Ok(())
     }
 
     /// Copies an object, verified on the way, and puts the copy in place at once.
@@ -315,7 +342,7 @@ fn lenient(read: Result<Option<Publication>, StoreError>) -> Result<Option<Publi
 }
 
 /// Reads a note; `None` where there is none.
-pub(super) fn read(file: Utf8PathBuf) -> Result<Option<Publication>, StoreError> {
+pub(super) fn read(layout: &Layout, file: Utf8PathBuf) -> Result<Option<Publication>, StoreError> {
     let failed = || StoreError::io("cannot read what was published");
     let malformed = |reason: &dyn ToString| StoreError::malformed(&file, "note of a published copy", reason);
     let bytes = match regular::read(&file, LONGEST).map_err(failed())? {
@@ -331,7 +358,12 @@ pub(super) fn read(file: Utf8PathBuf) -> Result<Option<Publication>, StoreError>
             known: FORMAT,
         });
     }
-    Ok(Some(found))
+    let then = found.surroundings.as_deref();
+    Ok(Some(Publication {
+        path: layout.moved(found.path, then),
+        manifest: found.manifest.map(|manifest| layout.moved(manifest, then)),
+        ..found
+    }))
 }
 
 /// A name for a file that is being written, which nobody takes for a figure.

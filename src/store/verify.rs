@@ -152,7 +152,7 @@ impl Store {
             (path, flaw)
         });
         let published = entries(&self.layout().published())?.into_iter().map(|path| {
-            let flaw = publish::read(path.clone()).err();
+            let flaw = publish::read(self.layout(), path.clone()).err();
             (path, flaw)
         });
         let flawed = pins.chain(published).filter_map(|(path, flaw)| {

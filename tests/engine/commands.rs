@@ -145,6 +145,22 @@ fn status_names_what_is_there_and_what_was_interrupted() {
     running.signal(rustix::process::Signal::INT);
     let run = running.finish();
     assert_eq!(run.code, Some(130));
+    // It left nothing to go on from, until there is a checkpoint.
+    let told = context.run(&["status"]).assert_code(0).stdout;
+    assert!(!told.contains("interrupted, with"), "{told}");
+    let told = context.run(&["why", "nap"]).assert_code(0).stdout;
+    assert!(!told.contains("checkpoint"), "{told}");
+    let folder = fs_err::read_dir(context.path("cache/partial-v1"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
+    fs_err::write(folder.path().join("checkpoint"), "1234").unwrap();
+    let told = context.run(&["why", "nap"]).assert_code(0).stdout;
+    assert!(
+        told.contains("an earlier attempt was cut short; it goes on from a checkpoint"),
+        "{told}"
+    );
     let outcome = context.run(&["status"]).assert_code(0);
     let text = context.filtered(&outcome.stdout);
     insta::assert_snapshot!(text.split("\nlast run").next().unwrap(), @r"
@@ -156,7 +172,7 @@ fn status_names_what_is_there_and_what_was_interrupted() {
       nap        1           0
 
     interrupted, with checkpoints to go on from
-      nap: 0 bytes
+      nap: 4 bytes
     ");
 }
 

@@ -78,7 +78,9 @@ fn a_cell_of_a_new_axis_value_is_held_against_the_nearest_of_its_kind() {
     context.executed(&[]);
     let told = said(&context, &["why", "first[a=4]", "--axis", "a=1,2,3,4"]);
     assert!(
-        told.starts_with("first[a=4]\n  has to run, because no run has finished it yet; against `"),
+        told.starts_with(
+            "first[a=4]\n  has to run, because no run has finished it yet; the nearest that did run is `"
+        ),
         "{told}"
     );
     assert!(told.ends_with(" → 4.0\n"), "{told}");
@@ -380,8 +382,10 @@ fn what_is_collected_no_more_is_named_against_the_latest_run() {
     context.executed(&[]);
     insta::assert_snapshot!(said(&context, &["why", "total", "--axis", "a=1,3,4"]), @r"
     total
+      of its own, this changed since run [RUN 3]:
+        input many also collects a=4, no longer collects a=2
       whether it has to run is known only when these have run:
-        first[a=4]: has to run, because no run has finished it yet; against `first[a=1]` of run [RUN 3], the nearest of its kind, this differs:
+        first[a=4]: has to run, because no run has finished it yet; the nearest that did run is `first[a=1]` of run [RUN 3], from which this differs:
           value 1.0 → 4.0
     ");
     insta::assert_snapshot!(said(&context, &["why", "total", "--axis", "a=1,3"]), @r"
@@ -422,12 +426,12 @@ fn a_stage_that_passes_values_on_is_not_taken_for_the_one_that_made_them() {
     context.executed(&["--only", "passed", "--axis", "more=0,1,2"]);
     insta::assert_snapshot!(said(&context, &["why", "last[more=2]", "--axis", "more=0,1,2"]), @r"
     last[more=2]
-      has to run, because no run has finished it yet; against `last[more=0]` of run [RUN 1], the nearest of its kind, this differs:
+      has to run, because no run has finished it yet; the nearest that did run is `last[more=0]` of run [RUN 1], from which this differs:
         input one changed
           from passed[more=0] → passed[more=2], because this changed:
             value 0.0, the default → 2.0
       root cause:
-        value 0.0, the default → 2.0, in passed[more=0] → passed[more=2]
+        value 0.0, the default → 2.0, in passed[more=2]
     ");
     context.executed(&["--only", "base", "--set", "stages.base.params.value=9"]);
     insta::assert_snapshot!(said(&context, &["why", "passed[more=0]", "--set", "stages.base.params.value=9"]), @r"
@@ -565,15 +569,130 @@ fn the_nearest_of_its_kind_is_told_long_after_too() {
     let axis = ["--axis", "a=1,2,3,4"];
     let before = said(&context, &[&["why", "first[a=4]"], &axis[..]].concat());
     assert!(
-        before.contains("against `first[a=1]` of run [RUN 1], the nearest of its kind"),
+        before.contains("the nearest that did run is `first[a=1]` of run [RUN 1], from which this differs"),
         "{before}"
     );
     context.executed(&axis);
     context.executed(&["--axis", "a=4,5"]);
     let after = said(&context, &[&["why", "first[a=4]"], &axis[..]].concat());
     assert!(
-        after.contains("against `first[a=1]` of run [RUN 1], the nearest of its kind")
+        after.contains("the nearest that had run was `first[a=1]` of run [RUN 1], from which this differed")
             && after.contains("value 1.0 → 4.0"),
         "{after}"
+    );
+}
+
+/// Stages `s0` to `s7` that differ in one value, and one that takes them all.
+fn many(value: impl Fn(usize) -> f64) -> String {
+    let mut text = "format = 1\npipeline.name = \"many\"\n".to_owned();
+    for number in 0..8 {
+        let value = value(number);
+        text.push_str(&format!(
+            "stages.s{number} = {{ kind = \"noop\", params = {{ value = {value:?} }} }}\n"
+        ));
+    }
+    text + "stages.top = { kind = \"noop\", inputs = { many = [\"s0\", \"s1\", \"s2\", \"s3\", \"s4\", \"s5\", \"s6\", \"s7\"] } }\n"
+}
+
+#[test]
+fn no_cause_is_left_out_before_and_after() {
+    let context = Context::new(&many(|number| number as f64 + 0.5));
+    context.executed(&[]);
+    context.write("pipeline.toml", &many(|number| number as f64 + 10.5));
+    let before = said(&context, &["why", "top"]);
+    context.executed(&[]);
+    let after = said(&context, &["why", "top"]);
+    let root = after.split("root cause:").nth(1).unwrap();
+    for number in 0..8 {
+        let cause = format!("value {number}.5 → {}.5", number + 10);
+        assert!(before.contains(&cause), "{before}");
+        assert!(root.contains(&format!("{cause}, in s{number}")), "{after}");
+    }
+    let json = context.run(&["why", "top", "--json"]).assert_code(0).stdout;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json[0]["changes"][0]["upstream"].as_array().unwrap().len(), 8);
+}
+
+#[test]
+fn what_is_reached_in_two_ways_has_one_cause() {
+    let diamond = |value: f64| {
+        format!(
+            r#"
+            format = 1
+            pipeline.name = "diamond"
+            stages.src = {{ kind = "noop", params = {{ value = {value:?} }} }}
+            stages.mid = {{ kind = "noop", inputs = {{ one = "src" }} }}
+            stages.side = {{ kind = "noop", inputs = {{ one = "mid" }}, params = {{ value = 2 }} }}
+            stages.top = {{ kind = "noop", inputs = {{ many = ["side", "mid"] }} }}
+            "#
+        )
+    };
+    let context = Context::new(&diamond(1.0));
+    context.executed(&[]);
+    context.write("pipeline.toml", &diamond(9.0));
+    context.executed(&[]);
+    let why = said(&context, &["why", "top"]);
+    let root = why.split("root cause:\n").nth(1).unwrap();
+    assert_eq!(root, "    value 1.0 → 9.0, in src\n", "{why}");
+    assert!(why.contains("as told above"), "{why}");
+}
+
+#[test]
+fn another_name_or_another_origin_is_told_as_that() {
+    let manifest = |inputs: &str| {
+        format!(
+            r#"
+            format = 1
+            pipeline.name = "names"
+            stages.m = {{ kind = "noop", params = {{ value = 1 }} }}
+            stages.u = {{ kind = "noop", params = {{ value = 7 }} }}
+            stages.t = {{ kind = "noop", inputs = {{ {inputs} }} }}
+            stages.after = {{ kind = "noop", inputs = {{ one = "t" }}, params = {{ value = 3 }} }}
+            "#
+        )
+    };
+    let context = Context::new(&manifest("many = [\"m\", \"u\"]"));
+    context.executed(&[]);
+    context.write("pipeline.toml", &manifest("many = [\"m\"]"));
+    let why = said(&context, &["why", "t"]);
+    assert!(
+        why.contains("input many no longer collects u, has m by the name many now\n"),
+        "{why}"
+    );
+    let context = Context::new(&manifest("one = \"m\""));
+    context.executed(&[]);
+    context.write("pipeline.toml", &manifest("one = \"u\""));
+    context.executed(&[]);
+    let why = said(&context, &["why", "after"]);
+    let root = why.split("root cause:\n").nth(1).unwrap();
+    assert_eq!(root, "    input one comes from u, before from m, in t\n", "{why}");
+}
+
+#[test]
+fn a_cell_that_failed_is_held_against_what_it_was_then() {
+    let manifest = |fails: &str| {
+        format!(
+            "format = 1\npipeline.name = \"mended\"\nstages.bad = {{ kind = \"fail\", params = {{ fails = {fails}, message = \"boom\" }} }}\n"
+        )
+    };
+    let context = Context::new(&manifest("true"));
+    context.run(&["run"]).assert_code(1);
+    context.write("pipeline.toml", &manifest("false"));
+    let plan = said(&context, &["plan"]);
+    assert!(
+        plan.contains("failed in run [RUN 1]; since then fails true"),
+        "{plan}"
+    );
+    let why = said(&context, &["why", "bad"]);
+    assert!(
+        why.contains("it failed in run [RUN 1], since which this changed:"),
+        "{why}"
+    );
+    assert!(why.contains("fails true"), "{why}");
+    context.executed(&[]);
+    let why = said(&context, &["why", "bad"]);
+    assert!(
+        why.contains("it had failed in run [RUN 1], since which this had changed:"),
+        "{why}"
     );
 }

@@ -1,7 +1,7 @@
 use provenir_api::{Digest, FigureIdentity};
 use serde_json::Value;
 
-use crate::context::{CHAIN, Context};
+use crate::context::{CHAIN, Context, finish};
 
 fn lineage(context: &Context, arguments: &[&str]) -> String {
     let outcome = context.run(&[&["lineage"], arguments].concat()).assert_code(0);
@@ -226,7 +226,8 @@ fn a_figure_alone_is_enough() {
     altered[position] = b'9';
     fs_err::write(context.path("found.svg"), altered).unwrap();
     assert!(
-        lineage(&context, &["found.svg"]).starts_with("`found.svg` was altered since Provenir made it\n")
+        lineage(&context, &["found.svg"])
+            .starts_with("`found.svg` was altered since Provenir made it; what follows is of the original\n")
     );
 }
 
@@ -662,4 +663,204 @@ fn what_a_stage_only_copied_is_not_called_made() {
         told.contains("`data.txt` has the bytes of object ") && !told.contains("as it was published"),
         "{told}"
     );
+}
+
+/// What was executed once more and gave something else did not give what counts.
+#[test]
+fn a_result_is_of_the_run_that_gave_it() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "moody"
+        [stages.rnd]
+        kind = "command"
+        publish = { o = "o.txt" }
+        [stages.rnd.params]
+        argv = ["sh", "-c", "date +%s%N > {output.o}"]
+        outputs.o.file = "o.txt"
+        "#,
+    );
+    context.executed(&[]);
+    let quiet = context
+        .run(&["run", "--quiet", "--force", "rnd"])
+        .assert_code(0)
+        .stderr;
+    assert!(
+        quiet.contains("warning: the result of rnd differs at `o` from the one in the store"),
+        "{quiet}"
+    );
+    let runs: Vec<String> = context
+        .runs()
+        .iter()
+        .map(|run| run.file_name().unwrap().to_owned())
+        .collect();
+    let [first, second] = &runs[..] else {
+        panic!("{runs:?}")
+    };
+    for command in [&["why", "rnd"][..], &["lineage", "o.txt"]] {
+        let told = context.run(command).assert_code(0).stdout;
+        assert!(
+            told.contains(&format!("run {first}"))
+                && told.contains(&format!("run {second} ("))
+                && told.contains("gave a second, different result for output o, object "),
+            "{told}"
+        );
+        assert!(!told.contains(&format!("computed by run {second}")), "{told}");
+    }
+    let records =
+        fs_err::read_to_string(context.path(&format!("cache/runs-v1/{second}/records.jsonl"))).unwrap();
+    let executed: Value = records
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .find(|record: &Value| record["record"] == "executed")
+        .unwrap();
+    let told = context.run(&["lineage", "o.txt"]).assert_code(0).stdout;
+    let object = executed["outputs"][0]["object"].as_str().unwrap();
+    assert!(
+        told.contains(&format!("output o, object {}", &object[..12])),
+        "{told}"
+    );
+    let diff = context.run(&["diff", first, second]).assert_code(0).stdout;
+    assert!(diff.contains("the same action gave another result"), "{diff}");
+}
+
+/// An edit that changes nothing of what a stage gives does not rewrite history.
+#[test]
+fn a_file_is_told_from_what_it_was_made_from() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "cutoff"
+        [stages.a]
+        kind = "command"
+        params.argv = ["sh", "s.sh", "{output.o}"]
+        params.files = { "s.sh" = "s.sh" }
+        params.outputs.o.file = "o.txt"
+        [stages.b]
+        kind = "command"
+        inputs = { i = "a" }
+        publish = { o = "b.txt" }
+        params.argv = ["sh", "-c", "cat {input.i} {input.i} > {output.o}"]
+        params.outputs.o.file = "o.txt"
+        "#,
+    );
+    context.write("s.sh", "echo 1 > $1\n");
+    context.executed(&[]);
+    let content = Digest::of(b"echo 1 > $1\n").short();
+    let old = json(&context, &["lineage", "a", "--json"])["focus"]
+        .as_str()
+        .unwrap()[..12]
+        .to_owned();
+    fs_err::copy(context.path("b.txt"), context.path("old.txt")).unwrap();
+    context.write("s.sh", "echo 1 > $1\n# edited\n");
+    assert_eq!(context.executed(&[]), ["a"]);
+    for file in ["old.txt", "b.txt"] {
+        let told = context.run(&["lineage", file]).assert_code(0).stdout;
+        assert!(
+            told.contains(&format!("i ← a: command, action {old}"))
+                && told.contains(&format!("which has changed since; content then {content}")),
+            "{told}"
+        );
+    }
+    // As the manifest wires it now, it comes from the edited script; that this is not what was read then is said.
+    let told = context.run(&["lineage", "b"]).assert_code(0).stdout;
+    assert!(
+        told.contains("when it was computed, it was made from others that gave the same")
+            && told.contains("the file `s.sh`, unchanged since")
+            && !told.contains(&old),
+        "{told}"
+    );
+    // Both versions of the script lead to what was made of them.
+    let told = context.run(&["lineage", "s.sh"]).assert_code(0).stdout;
+    assert_eq!(told.matches("─ b: command").count(), 2, "{told}");
+}
+
+#[test]
+fn source_files_are_known_by_path_and_by_content() {
+    let context = Context::new(ALIKE);
+    context.write("d-0.txt", "one");
+    context.write("d-1.txt", "two");
+    context.executed(&[]);
+    fs_err::copy(context.path("d-0.txt"), context.path("copy.txt")).unwrap();
+    let content = Digest::of(b"one").hex();
+    context.write("d-0.txt", "another");
+    let told = context.run(&["lineage", "d-0.txt"]).assert_code(0).stdout;
+    assert!(
+        told.starts_with("`d-0.txt` is a source file, and has changed since it was taken")
+            && told.contains("t[k=0]"),
+        "{told}"
+    );
+    for named in ["copy.txt", &content[..12]] {
+        let told = context.run(&["lineage", named]).assert_code(0).stdout;
+        assert!(
+            told.contains("source file, content") && told.contains("─ t[k=0]"),
+            "{told}"
+        );
+        assert!(!told.contains("k=1"), "{told}");
+    }
+    // Equal bytes in two files are two files.
+    let context = Context::new(ALIKE);
+    context.write("d-0.txt", "same");
+    context.write("d-1.txt", "same");
+    context.executed(&[]);
+    let key = json(&context, &["lineage", "t[k=0]", "--json"])["focus"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let dot = |what: &str| {
+        context
+            .run(&["lineage", what, "--format", "dot"])
+            .assert_code(0)
+            .stdout
+    };
+    assert!(
+        dot("d-0.txt").contains("label=\"d-0.txt\\n"),
+        "{}",
+        dot("d-0.txt")
+    );
+    let both = dot(&key[..12]);
+    assert!(both.contains("u[k=0]") && both.contains("u[k=1]"), "{both}");
+}
+
+#[test]
+fn a_project_that_was_moved_is_the_same_project() {
+    let context = Context::new(CHAIN);
+    let base = context.path("before");
+    fs_err::create_dir_all(&base).unwrap();
+    context.write(
+        "before/pipeline.toml",
+        &CHAIN.replace(
+            "params = { value = 0.5 }",
+            "params = { value = 0.5, file = \"data.txt\" }",
+        ),
+    );
+    context.write("before/data.txt", "four");
+    let at = |folder: &str, arguments: &[&str]| {
+        let mut command = context.command(arguments);
+        command
+            .current_dir(context.path(folder))
+            .env_remove("PROVENIR_CACHE");
+        finish(&mut command)
+    };
+    at("before", &["run"]).assert_code(0);
+    fs_err::rename(&base, context.path("after")).unwrap();
+    let told = at("after", &["lineage", "out/total.parquet"])
+        .assert_code(0)
+        .stdout;
+    assert!(
+        told.contains("published `out/total.parquet`\n")
+            && told.contains("the file `data.txt`, unchanged since")
+            && told.contains("makes the same today (total)"),
+        "{told}"
+    );
+    let told = at("after", &["gc", "--grace", "0", "--keep-runs", "0"]).assert_code(0);
+    assert!(
+        !told.stdout.contains("total") && !told.stdout.contains("is gone"),
+        "{told:#?}"
+    );
+    let told = at("after", &["plan", "--set", "stages.total.params.value=2"])
+        .assert_code(0)
+        .stdout;
+    assert!(told.contains("total: value 0.0, the default → 2.0"), "{told}");
+    at("after", &["verify", "out/total.parquet"]).assert_code(0);
 }

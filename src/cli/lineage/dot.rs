@@ -33,18 +33,16 @@ pub(super) fn text(lineage: &Lineage) -> String {
         let label = format!("{}\n{} {action}", node.name(), node.kind);
         let _ = writeln!(text, "  {id} [label={}{bold}];", quoted(&label));
         for (pointer, file) in &node.sources {
-            let source = file.content.short();
+            let content = file.content.short();
             let name = match &file.path {
                 Some(path) => session::short(path).into_string(),
                 None => pointer.trim_start_matches('/').replace('/', "."),
             };
-            let label = format!("{name}\n{source}");
-            let _ = writeln!(
-                text,
-                "  \"source {source}\" [shape=folder, label={}];",
-                quoted(&label)
-            );
-            let _ = writeln!(text, "  \"source {source}\" -> {id};");
+            // Two files may have the same bytes, and one file may have had others.
+            let source = quoted(&format!("source {name} {content}"));
+            let label = format!("{name}\n{content}");
+            let _ = writeln!(text, "  {source} [shape=folder, label={}];", quoted(&label));
+            let _ = writeln!(text, "  {source} -> {id};");
         }
         for copy in &node.published {
             let name = quoted(session::short(&copy.path).as_str());

@@ -10,7 +10,8 @@ mod tree;
 
 use std::collections::BTreeMap;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
+use provenir_api::Digest;
 use serde_json::json;
 
 use super::arguments::{LineageArguments, LineageFormat};
@@ -21,7 +22,7 @@ use super::selector::{self, Selector, no_file};
 use super::standing::absent;
 use super::{Edition, environment, session, terminal};
 use crate::exec::{Standing, Survey};
-use crate::lineage::{FileOrigin, Focus, Graph, cells_of_plan};
+use crate::lineage::{FileOrigin, Focus, Graph, SourceName, cells_of_plan};
 use crate::record::Cells;
 use crate::store::{ActionKey, Layout, Store};
 use freshness::Told;
@@ -34,25 +35,23 @@ struct Traced {
     file: Option<serde_json::Value>,
 }
 
+/// Said of a cell that is told as the manifest wires it now.
+const REWIRED: &str = "as the manifest wires it now; when it was computed, it was made from others that gave the same (`provenir lineage` of the action tells)\n\n";
+
 /// What is traced.
 enum What {
     /// An action, as any cell that is it.
     Action(ActionKey),
-    /// A cell, as it is among others: those of a plan, or of a run.
+    /// A cell; where it is one of a plan, with that plan's.
     Cell {
         key: ActionKey,
         name: String,
-        among: Among,
+        plan: Option<Cells>,
     },
-    /// A file that was taken.
+    /// A file that was taken, by its path.
     Source(Utf8PathBuf),
-}
-
-/// Among which cells a cell is looked for first.
-enum Among {
-    Plan(Cells),
-    /// Those of a run, by position in the history.
-    Run(Option<usize>),
+    /// The same by its content.
+    SourceContent(Digest),
 }
 
 /// `lineage`.
@@ -64,19 +63,16 @@ pub(super) fn lineage(edition: &Edition, arguments: &LineageArguments) -> Result
     let traced = find(edition, arguments, &store, &graph)?;
     let lineage = match &traced.what {
         What::Action(action) => graph.lineage(&store, &Focus::action(*action)),
-        What::Cell { key, name, among } => {
-            let cells = match among {
-                Among::Plan(cells) => Some(cells),
-                Among::Run(run) => run.map(|run| &graph.history().runs[run].cells),
-            };
+        What::Cell { key, name, plan } => {
             let focus = Focus {
                 action: *key,
                 cell: Some(name),
-                cells,
+                cells: plan.as_ref(),
             };
             graph.lineage(&store, &focus)
         }
-        What::Source(path) => graph.lineage_of_source(&store, path),
+        What::Source(path) => graph.lineage_of_source(&store, &SourceName::Path(path)),
+        What::SourceContent(content) => graph.lineage_of_source(&store, &SourceName::Content(*content)),
     };
     let format = if arguments.json {
         LineageFormat::Json
@@ -89,6 +85,9 @@ pub(super) fn lineage(edition: &Edition, arguments: &LineageArguments) -> Result
                 .head
                 .iter()
                 .fold(String::new(), |text, line| text + line + "\n");
+            if lineage.rewired {
+                text.push_str(REWIRED);
+            }
             text.push_str(&tree::text(&lineage));
             text
         }
@@ -98,6 +97,7 @@ pub(super) fn lineage(edition: &Edition, arguments: &LineageArguments) -> Result
             let value = json!({
                 "focus": lineage.focus.as_ref().map(|focus| focus.action),
                 "cell": lineage.focus.as_ref().and_then(|focus| focus.cell.as_ref()),
+                "rewired": lineage.rewired,
                 "file": traced.file,
                 "nodes": list,
             });
@@ -163,10 +163,14 @@ fn trace_digest(beginning: &Beginning<'_>, store: &Store, graph: &Graph) -> Resu
             {
                 let name = |key: &ActionKey| graph.history().name(key);
                 head.push(format!(
-                    "{} gave this object: this is the lineage of {}; the others are {}\n",
+                    "{} gave this object: this is the lineage of `{}`; it was also made by {}\n",
                     count(makers.len(), "action"),
                     name(first),
-                    others.iter().map(name).collect::<Vec<_>>().join(", ")
+                    others
+                        .iter()
+                        .map(|key| format!("`{}`", name(key)))
+                        .collect::<Vec<_>>()
+                        .join(", ")
                 ));
             }
             makers.first().copied()
@@ -180,6 +184,15 @@ fn trace_digest(beginning: &Beginning<'_>, store: &Store, graph: &Graph) -> Resu
                     beginning.begins(&key.hex()) || digests.any(|hex| beginning.begins(&hex))
                 })
                 .collect();
+            let sources = graph.sources_taken().into_iter();
+            let mut sources = sources.filter(|source| beginning.begins(&source.hex()));
+            if let (Some(content), None, true) = (sources.next(), sources.next(), found.is_empty()) {
+                return Ok(Traced {
+                    head: vec![format!("a source file, content {}\n", content.short())],
+                    what: What::SourceContent(content),
+                    file: None,
+                });
+            }
             if found.len() > 1 {
                 let names: Vec<String> = found.iter().map(ActionKey::hex).collect();
                 return Err(beginning.ambiguous(names.iter().map(String::as_str)));
@@ -218,21 +231,21 @@ fn trace_cell(
             what: What::Cell {
                 key: result.key(),
                 name,
-                among: Among::Plan(cells_of_plan(&plan, &survey)),
+                plan: Some(cells_of_plan(&plan, &survey)),
             },
             head: Vec::new(),
             file: None,
         });
     }
-    let runs = graph.history().runs.iter().enumerate();
+    let runs = graph.history().runs.iter();
     let earlier = runs
-        .filter(|(_, run)| run.manifest() == Some(&plan.manifest))
-        .find_map(|(position, run)| {
+        .filter(|run| run.manifest() == Some(&plan.manifest))
+        .find_map(|run| {
             let (_, key) = run.results().filter(|(found, _)| *found == name).last()?;
-            graph.knows(&key).then_some((position, key))
+            graph.knows(&key).then_some(key)
         });
     match earlier {
-        Some((run, key)) => Ok(Traced {
+        Some(key) => Ok(Traced {
             head: vec![format!(
                 "{}; this is the lineage of its last result (`provenir why` tells more)\n",
                 absent(&plan, store, &survey, cell)
@@ -240,12 +253,53 @@ fn trace_cell(
             what: What::Cell {
                 key,
                 name,
-                among: Among::Run(Some(run)),
+                plan: None,
             },
             file: None,
         }),
         None => Err(CommandError::request(format!("`{name}` has no result yet"))
             .help("`provenir run` computes it; then its lineage can be told")),
+    }
+}
+
+/// What a source file is, and what was made from it: by its path, or, of a copy of one, by its content.
+fn trace_source(path: &Utf8Path, origin: &FileOrigin, graph: &Graph) -> Traced {
+    let shown = session::short(path);
+    let content = origin.object;
+    let by_path = graph.takers(&SourceName::Path(path));
+    let by_content = graph.takers(&SourceName::Content(content));
+    let mut head = Vec::new();
+    if by_path.is_empty() {
+        head.push(format!(
+            "`{shown}` has the bytes of a source file, content {}",
+            content.short()
+        ));
+    } else if by_path
+        .iter()
+        .all(|(key, _)| by_content.iter().all(|(other, _)| other != key))
+    {
+        head.push(format!(
+            "`{shown}` is a source file, and has changed since it was taken: its content now is {}",
+            content.short()
+        ));
+    } else {
+        head.push(format!("`{shown}` is a source file, content {}", content.short()));
+    }
+    if let Some(key) = &origin.key {
+        head.push(format!(
+            "what {} gave has the same bytes",
+            graph.history().name(key)
+        ));
+    }
+    head.push(String::new());
+    Traced {
+        head,
+        file: Some(json!({ "path": path, "object": content.to_string() })),
+        what: if by_path.is_empty() {
+            What::SourceContent(content)
+        } else {
+            What::Source(path.to_owned())
+        },
     }
 }
 
@@ -261,25 +315,12 @@ fn trace_file(
     let shown = session::short(&path);
     let mut head = Vec::new();
     if origin.is_source {
-        head.push(format!(
-            "`{shown}` is a source file, content {}",
-            origin.object.short()
-        ));
-        if let Some(key) = &origin.key {
-            head.push(format!(
-                "what {} gave has the same bytes",
-                graph.history().name(key)
-            ));
-        }
-        head.push(String::new());
-        return Ok(Traced {
-            head,
-            file: Some(json!({ "path": path, "object": origin.object.to_string() })),
-            what: What::Source(path),
-        });
+        return Ok(trace_source(&path, &origin, graph));
     }
     match (origin.altered, &origin.key) {
-        (Some(true), _) => head.push(format!("`{shown}` was altered since Provenir made it")),
+        (Some(true), _) => head.push(format!(
+            "`{shown}` was altered since Provenir made it; what follows is of the original"
+        )),
         (Some(false), _) => head.push(format!("`{shown}` is as Provenir made it")),
         (None, Some(_)) => head.push(format!(
             "`{shown}` has the bytes of object {}; nothing tells that Provenir put them there",
@@ -320,11 +361,7 @@ fn trace_file(
             Some(published) => What::Cell {
                 key,
                 name: published.cell.clone(),
-                among: Among::Run(graph.history().latest_with(
-                    published.manifest.as_deref(),
-                    &published.cell,
-                    &key,
-                )),
+                plan: None,
             },
             None => What::Action(key),
         },

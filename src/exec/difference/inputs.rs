@@ -42,39 +42,68 @@ pub(crate) fn changed_inputs(old: &Action, new: &Action, port: &str) -> Vec<(usi
 pub(super) fn compare_inputs(old: &[ActionInput], new: &[ActionInput], found: &mut Vec<Difference>) {
     let (old, new) = (by_port(old), by_port(new));
     let ports: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
-    let nothing = Port::new();
     for port in ports {
-        let (old, new) = (
-            old.get(port).unwrap_or(&nothing),
-            new.get(port).unwrap_or(&nothing),
+        let (mut old, mut new) = (
+            old.get(port).cloned().unwrap_or_default(),
+            new.get(port).cloned().unwrap_or_default(),
         );
+        let takes_one = is_single(&old) && is_single(&new);
+        let renamed = take_renamed(&mut old, &mut new);
+        let (old, new) = (&old, &new);
         let added = new.keys().filter(|place| !old.contains_key(*place)).count();
         let removed = old.keys().filter(|place| !new.contains_key(*place)).count();
         let changed = new
             .iter()
             .filter(|(place, content)| old.get(*place).is_some_and(|old| old != *content))
             .count();
-        if added + removed + changed > 0 {
+        if added + removed + changed > 0 || !renamed.is_empty() {
             found.push(Difference::Input {
                 port: port.to_owned(),
                 changed,
                 added,
                 removed,
-                gained: terms(new, old),
-                lost: terms(old, new),
+                gained: if takes_one { Vec::new() } else { terms(new, old) },
+                lost: if takes_one { Vec::new() } else { terms(old, new) },
+                renamed,
             });
         }
     }
+}
+
+/// Whether a port takes one artifact, as far as its artifacts tell.
+fn is_single(port: &Port<'_>) -> bool {
+    port.keys().all(|(labels, _)| labels.is_empty()) && port.len() < 2
+}
+
+/// Takes out what is the same but for the name by which the consumer knows it (that of a member of a union is its own only as
+/// long as there are others): the names before and now.
+fn take_renamed<'a>(old: &mut Port<'a>, new: &mut Port<'a>) -> Vec<(String, String)> {
+    let mut renamed = BTreeSet::new();
+    let gone: Vec<_> = old
+        .keys()
+        .copied()
+        .filter(|place| !new.contains_key(place))
+        .collect();
+    for place @ (labels, source) in gone {
+        let content = old[&place];
+        let same = |(now, found): &(&(&BTreeMap<String, Label>, &str), &Digest)| {
+            now.0 == labels && **found == content && !old.contains_key(*now)
+        };
+        let Some((now, _)) = new.iter().find(same) else {
+            continue;
+        };
+        let now = *now;
+        renamed.insert((source.to_owned(), now.1.to_owned()));
+        old.remove(&place);
+        new.remove(&now);
+    }
+    renamed.into_iter().collect()
 }
 
 /// What tells the artifacts of one side that the other does not have: values of one axis where those say it all, or else
 /// members of the union, or else the labels of each.
 fn terms(own: &Port<'_>, other: &Port<'_>) -> Vec<String> {
     type Place<'a> = (&'a BTreeMap<String, Label>, &'a str);
-    let is_single = |port: &Port<'_>| port.keys().all(|(labels, _)| labels.is_empty()) && port.len() < 2;
-    if is_single(own) && is_single(other) {
-        return Vec::new();
-    }
     let alone: BTreeSet<&Place<'_>> = own.keys().filter(|place| !other.contains_key(*place)).collect();
     let axes: BTreeSet<&String> = alone.iter().flat_map(|(labels, _)| labels.keys()).collect();
     let by_axis = axes.into_iter().filter_map(|axis| {

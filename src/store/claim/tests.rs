@@ -128,6 +128,31 @@ fn a_file_that_is_no_claim_holds_nobody_up_for_ever() {
     assert!(matches!(claims.request(&fixture.key).unwrap(), Claimed::Ours(_)));
 }
 
+/// What is no file, too: a link to nothing could neither be claimed over nor be read.
+#[test]
+fn a_link_or_a_pipe_in_the_place_of_a_claim_holds_nobody_up_for_ever() {
+    let fixture = fixture();
+    let place = fixture.store.layout().claims().join(fixture.key.hex());
+    fs_err::create_dir_all(fixture.store.layout().claims()).unwrap();
+    let plants: [&dyn Fn(); 3] = [
+        &|| fs_err::os::unix::fs::symlink("/no/such/file", &place).unwrap(),
+        &|| fs_err::os::unix::fs::symlink(&place, &place).unwrap(),
+        &|| {
+            let mode = rustix::fs::Mode::RUSR;
+            rustix::fs::mknodat(rustix::fs::CWD, &place, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        },
+    ];
+    for plant in plants {
+        plant();
+        let mut claims = Claims::with_lease(&fixture.store, Duration::ZERO);
+        assert!(matches!(
+            claims.request(&fixture.key).unwrap(),
+            Claimed::Theirs(_)
+        ));
+        assert!(matches!(claims.request(&fixture.key).unwrap(), Claimed::Ours(_)));
+    }
+}
+
 #[test]
 fn an_owner_that_was_superseded_does_not_remove_its_successor() {
     let fixture = fixture();
