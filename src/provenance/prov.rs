@@ -101,10 +101,10 @@ impl Document {
         let mut attributes = file(&run.file);
         attributes.insert(
             "prov:label".into(),
-            format!("manifest of {}", run.pipeline).into(),
+            format!("resolved manifest of {}", run.pipeline).into(),
         );
         attributes.insert("prov:type".into(), qualified("prov:Plan"));
-        attributes.insert("prov:atLocation".into(), run.manifest.as_str().into());
+        attributes.insert("provenir:takenFrom".into(), run.manifest.as_str().into());
         attributes.insert("prov:value".into(), run.text.as_str().into());
         self.add("entity", plan.clone(), attributes.into());
         self.add(

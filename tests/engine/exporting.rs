@@ -740,6 +740,41 @@ fn a_request_that_cannot_be_met_says_why() {
     }
 }
 
+/// What a digest is of can be read beside it, and has nothing of the run: equal manifests have equal digests.
+#[test]
+fn the_digest_of_a_resolved_manifest_is_that_of_its_text_and_the_same_in_each_run() {
+    let context = chain();
+    let resolved = || {
+        let statement = json(&printed(&context, "in-toto", &["last"]));
+        let dependencies = statement["predicate"]["buildDefinition"]["resolvedDependencies"].clone();
+        let dependencies = dependencies.as_array().unwrap().iter().rev();
+        let role = "resolved manifest";
+        // The run itself comes last.
+        let mut manifests = dependencies.filter(|found| found["annotations"]["role"] == role);
+        manifests.next().unwrap().clone()
+    };
+    context.executed(&[]);
+    let first = resolved();
+    assert_eq!(first["name"], "resolved manifest of chain");
+    assert_eq!(
+        first["annotations"]["takenFrom"],
+        context.path("pipeline.toml").as_str()
+    );
+    let text = first["annotations"]["text"].as_str().unwrap();
+    assert_eq!(first["digest"]["blake3"], Digest::of(text.as_bytes()).hex());
+    let event = json(printed(&context, "openlineage", &[]).lines().next().unwrap());
+    let facet = &event["run"]["facets"]["provenir_run"];
+    assert_eq!(facet["manifest"]["path"], context.path("pipeline.toml").as_str());
+    assert_eq!(facet["resolvedManifest"]["text"], text);
+    assert_eq!(facet["resolvedManifest"]["digests"], first["digest"]);
+    context.executed(&["--force", "total"]);
+    let second = resolved();
+    assert_ne!(first["annotations"]["run"], second["annotations"]["run"]);
+    assert_eq!(first["digest"], second["digest"]);
+    exported(&context, "ro-crate", &["last", "--out", "crate"]);
+    assert_eq!(context.read("crate/manifest.toml"), text.as_bytes());
+}
+
 #[test]
 fn a_run_that_is_under_way_is_not_exported() {
     let context = Context::new(

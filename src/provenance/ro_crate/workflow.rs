@@ -96,7 +96,7 @@ impl Crate<'_> {
         graph.add(without_nulls(json!({
             "@id": MANIFEST,
             "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"],
-            "name": run.pipeline,
+            "name": format!("resolved manifest of {}", run.pipeline),
             "description": run.resolved["pipeline"]["description"],
             "conformsTo": reference(WORKFLOW_PROFILE),
             "programmingLanguage": reference(LANGUAGE),
