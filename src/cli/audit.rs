@@ -84,6 +84,7 @@ pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exi
         Request {
             cells: &cells,
             scratch: &folder.join("store"),
+            stays: arguments.scratch.is_some(),
             tolerance: arguments.tolerance,
         },
         &run::program(),

@@ -76,10 +76,12 @@ pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
             log,
             again: true,
             ..
-        } => format!(
-            "warning: the worker that was starting for {cell} {reason}; another one is started (log: {})",
-            shortest(log)
-        ),
+        } => {
+            let place = log.map_or_else(String::new, |log| format!(" (log: {})", shortest(log)));
+            format!(
+                "warning: the worker that was starting for {cell} {reason}; another one is started{place}"
+            )
+        }
         Event::CellDamaged { cell, object } => format!(
             "warning: the artifact {} of {cell} is not what was stored: it is taken out of the store, and the cell runs again",
             object.short()

@@ -86,8 +86,9 @@ pub enum Event<'a> {
         reason: &'a str,
         /// The last lines that it wrote.
         tail: &'a [String],
-        /// The cell's log, where this is noted.
-        log: &'a Utf8Path,
+        /// The cell's log, where this is noted, unless no logs are kept.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        log: Option<&'a Utf8Path>,
         /// Whether another worker is started for the cell.
         again: bool,
     },

@@ -38,4 +38,5 @@ pub use id::RunId;
 pub use latest::Latest;
 pub use model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, RunFile, Wire, is_render};
 pub use read::{Execution, FlawedRun, RunStore, StoredRun};
+pub(crate) use recorder::CellLog;
 pub use recorder::{Recorder, Request};

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use self::lines::Lines;
 pub(super) use self::lines::line;
-use self::log::CellLog;
+pub(crate) use self::log::CellLog;
 use super::model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, RunFile, Wire};
 use super::{Git, RunId};
 use crate::clock;
@@ -359,7 +359,7 @@ impl<'a> Recorder<'a> {
                 cell,
                 reason,
                 tail,
-                log,
+                log: Some(log),
                 ..
             } => self.lost(*cell, reason, tail, log)?,
             Event::CellLog { cell, level, message } => self.log(*cell, *level, message)?,

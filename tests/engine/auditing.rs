@@ -294,6 +294,40 @@ fn what_fails_now_is_told() {
 }
 
 #[test]
+fn the_log_of_what_fails_is_where_it_is_told_to_be() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "logs"
+        [stages.run]
+        kind = "command"
+        [stages.run.params]
+        argv = ["sh", "-c", 'echo telling; test ! -e "$HOME/broken" && echo 1 > out.txt']
+        inherit = ["HOME"]
+        outputs.out.file = "out.txt"
+        "#,
+    );
+    context.executed(&[]);
+    context.write("broken", "");
+    let told = context.run(&["audit", "--all"]).assert_code(1).stderr;
+    assert!(
+        told.contains("the last lines of its log:\n  | telling\n") && !told.contains("\n  log: "),
+        "{told}"
+    );
+    let told = context
+        .run(&["audit", "--all", "--scratch", "kept"])
+        .assert_code(1)
+        .stderr;
+    let log = told
+        .lines()
+        .find_map(|line| line.strip_prefix("  log: "))
+        .unwrap();
+    assert!(log.starts_with("kept/logs/"), "{told}");
+    let log = String::from_utf8(context.read(log)).unwrap();
+    assert!(log.contains(" telling\n"), "{log}");
+}
+
+#[test]
 fn an_audit_of_nothing_says_what_to_ask_for() {
     let context = Context::new(CHAIN);
     let said = |arguments: &[&str]| context.filtered(&context.run(arguments).assert_code(2).stderr);

@@ -155,8 +155,8 @@ pub(in crate::cli) struct AuditArguments {
     /// Processor cores that cells may occupy together [default: all].
     #[arg(long, short, value_name = "N", value_parser = measure::parse_jobs)]
     pub(in crate::cli) jobs: Option<u32>,
-    /// Compute there, in a new folder, and leave what comes out [default: in the store's folder for temporary files, removed
-    /// at the end].
+    /// Compute there, in a new folder, and leave what comes out, with the logs [default: in the store's folder for temporary
+    /// files, removed at the end].
     #[arg(long, value_name = "FOLDER", value_parser = path())]
     pub(in crate::cli) scratch: Option<Utf8PathBuf>,
     /// Print an object of JSON.
