@@ -86,6 +86,9 @@ fn dependencies(provenance: &Provenance) -> Vec<Value> {
             if let Some(diff) = &git.diff {
                 annotations["diffBlake3"] = diff.hex().into();
             }
+            if !git.untracked.is_empty() {
+                annotations["untracked"] = json!(git.untracked);
+            }
             dependencies.push(json!({
                 "name": "repository of the manifest",
                 "digest": { "gitCommit": git.commit },

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::identity::{HOME, encoded, time};
 use super::model::{Cell, File, Provenance, Run, Source};
+use crate::record::Git;
 
 /// The document.
 pub fn prov(provenance: &Provenance) -> Value {
@@ -97,6 +98,7 @@ impl Document {
             "provenir:gitDiffBlake3",
             git.and_then(|git| git.diff).map(|diff| diff.hex()).into(),
         );
+        say("provenir:gitUntracked", git.and_then(Git::lacking).into());
         self.add("activity", id.clone(), attributes.into());
         let mut attributes = file(&run.file);
         attributes.insert(

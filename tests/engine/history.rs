@@ -152,3 +152,46 @@ fn two_runs_are_compared_from_the_manifest_to_the_numbers() {
         (&json!(7), &json!({}), &json!([]))
     );
 }
+
+/// A file that was never added to the repository is in no commit, which says nothing of it.
+#[test]
+fn files_that_the_repository_does_not_hold_are_named_beside_the_commit() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "files"
+        axes.name = ["a", "b", "kept"]
+        [stages.read]
+        kind = "noop"
+        params = { file = "data/${name}.txt" }
+        [stages.elsewhere]
+        kind = "noop"
+        params = { file = "/etc/passwd" }
+        "#,
+    );
+    for name in ["a", "b", "kept"] {
+        context.write(&format!("data/{name}.txt"), name);
+    }
+    context.write(".gitignore", "data/b.txt\n");
+    git(&context, &["init", "--quiet"]);
+    git(&context, &["add", "data/kept.txt", ".gitignore"]);
+    git(&context, &["commit", "--quiet", "-m", "x"]);
+    context.executed(&[]);
+    let untracked = || listed(&context, &["-n", "1"])[0]["git"]["untracked"].clone();
+    assert_eq!(untracked(), json!(["pipeline.toml", "data/a.txt", "data/b.txt"]));
+    let table = context.run(&["runs"]).assert_code(0).stdout;
+    assert!(table.contains(", without pipeline.toml and 2 more"), "{table}");
+    let export = context
+        .run(&["export", "--format", "in-toto", "--out", "-"])
+        .assert_code(0)
+        .stdout;
+    assert!(export.contains("\"data/b.txt\""), "{export}");
+    git(&context, &["add", "--force", "pipeline.toml", "data"]);
+    git(&context, &["commit", "--quiet", "-m", "y"]);
+    context.executed(&["--force", "read"]);
+    assert_eq!(untracked(), Value::Null);
+    let runs = listed(&context, &[]);
+    let names = [1, 0].map(|run: usize| runs[run]["run"].as_str().unwrap());
+    let told = context.run(&["diff", names[0], names[1]]).assert_code(0).stdout;
+    assert!(told.contains(", without pipeline.toml and 2 more → "), "{told}");
+}

@@ -81,7 +81,16 @@ impl Crate<'_> {
     pub(super) fn add_workflow(&self, graph: &mut Graph) {
         let run = self.provenance.run();
         let version = match &run.git {
-            Some(git) => format!("git {}{}", git.commit, if git.dirty { ", dirty" } else { "" }),
+            Some(git) => format!(
+                "git {}{}{}",
+                git.commit,
+                if git.dirty { ", dirty" } else { "" },
+                if git.untracked.is_empty() {
+                    ""
+                } else {
+                    ", without all files of the run"
+                }
+            ),
             None => format!("blake3 {}", run.file.blake3),
         };
         let tools = self.tools();
