@@ -69,10 +69,14 @@ impl<'s> Listener<'s> {
         }
     }
 
-    /// Passes an event on, without the places of logs that nobody will find.
+    /// Passes an event on: as of an audit, and without the places of logs that nobody will find.
     fn pass(&mut self, event: &Event<'_>) -> Result<(), StoreError> {
         let nowhere: Option<&Utf8Path> = None;
         match event {
+            Event::RunStarted { cells, cached, .. } => self.subscriber.on(&Event::AuditStarted {
+                cells: *cells,
+                cached: *cached,
+            }),
             Event::CellFailed {
                 cell,
                 key,

@@ -63,6 +63,8 @@ pub struct Choice {
     /// Those that a sample leaves out, although the store has their results. Cells that are one action with one of the sample
     /// are not among them.
     pub left_out: Vec<CellIndex>,
+    /// Those that a sample is not taken from, because nothing of what they give could be compared: it is volatile.
+    pub incomparable: Vec<CellIndex>,
 }
 
 /// Chooses the cells of an audit.
@@ -83,6 +85,17 @@ pub fn choose(plan: &Plan, survey: &Survey<'_>, chosen: Chosen<'_>) -> Choice {
         // Cells that are one action would count as several.
         let mut seen = BTreeSet::new();
         found.retain(|(_, key)| seen.insert(*key));
+        let is_comparable = |cell: CellIndex| match &survey.standings[cell] {
+            Standing::Cached(result) => result.outputs().iter().any(|artifact| !artifact.volatile),
+            Standing::Due { .. } | Standing::Unknown { .. } => false,
+        };
+        found.retain(|(cell, _)| {
+            let is_comparable = is_comparable(*cell);
+            if !is_comparable {
+                choice.incomparable.push(*cell);
+            }
+            is_comparable
+        });
         found.sort_by_key(|(_, key)| Digest::of(format!("audit {seed} {key}").as_bytes()));
         let left_out = found.split_off(count.min(found.len()));
         choice.left_out = left_out.into_iter().map(|(cell, _)| cell).collect();

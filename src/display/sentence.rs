@@ -22,6 +22,9 @@ pub(super) fn sentence(event: &Event<'_>) -> Option<String> {
         } if cached < count => {
             format!("{pipeline}: {}, {} up to date", cells(*count), grouped(*cached))
         }
+        Event::AuditStarted { cells: count, cached } => {
+            format!("auditing {}", cells(count.saturating_sub(*cached)))
+        }
         Event::CellFinished {
             cell,
             seconds,

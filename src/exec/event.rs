@@ -63,6 +63,13 @@ pub enum Event<'a> {
         /// How many of them the store has.
         cached: usize,
     },
+    /// As `RunStarted`, where results that a store has are computed again: told in its place.
+    AuditStarted {
+        /// Number of cells.
+        cells: usize,
+        /// How many of them are only taken from.
+        cached: usize,
+    },
     /// A worker process is ready.
     WorkerStarted {
         /// Number of the worker in this run.

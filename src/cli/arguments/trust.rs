@@ -77,7 +77,7 @@ pub(in crate::cli) struct RunsArguments {
     #[arg(long)]
     pub(in crate::cli) failed: bool,
     /// So many, the latest first.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = measure::parse_count)]
     pub(in crate::cli) limit: usize,
     /// Print a list of JSON objects.
     #[arg(long)]
@@ -140,7 +140,7 @@ pub(in crate::cli) struct AuditArguments {
     #[arg(long, value_name = "CELL")]
     pub(in crate::cli) cell: Vec<String>,
     /// So many cells, each from what the store has of its inputs.
-    #[arg(long, value_name = "N", conflicts_with_all = ["cell", "all"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["cell", "all"], value_parser = measure::parse_count)]
     pub(in crate::cli) sample: Option<usize>,
     /// Another seed takes another sample.
     #[arg(long, value_name = "N", default_value_t = 0)]
