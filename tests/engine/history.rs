@@ -195,3 +195,57 @@ fn files_that_the_repository_does_not_hold_are_named_beside_the_commit() {
     let told = context.run(&["diff", names[0], names[1]]).assert_code(0).stdout;
     assert!(told.contains(", without pipeline.toml and 2 more → "), "{told}");
 }
+
+#[test]
+fn renamed_stages_are_paired_and_runs_that_executed_nothing_have_no_platform() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    context.write("pipeline.toml", &CHAIN.replace("first", "begin"));
+    assert_eq!(context.executed(&[]), [""; 0]);
+    let names: Vec<String> = context
+        .runs()
+        .iter()
+        .map(|run| run.file_name().unwrap().to_owned())
+        .collect();
+    let outcome = context.run(&["diff", &names[0], &names[1]]).assert_code(0);
+    let told = &outcome.stdout;
+    for a in 1..=3 {
+        let line = format!("  begin[a={a}]: the same as `first[a={a}]`, which it was named before\n");
+        assert!(told.contains(&line), "{told}");
+    }
+    assert!(
+        !told.contains("only in the") && !told.contains("platform"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_killed_run_is_listed_with_what_its_records_tell() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "killed"
+        stages.quick = { kind = "noop" }
+        stages.slow = { kind = "sleep", params = { seconds = 600 }, inputs = { one = "quick" } }
+        "#,
+    );
+    let mut running = context.start(&[]);
+    running.wait_for("cell-started", "slow");
+    running.signal(rustix::process::Signal::KILL);
+    running.finish();
+    let run = &listed(&context, &[])[0];
+    assert_eq!(run["state"], "no end recorded: killed, or the disk failed");
+    assert_eq!(
+        (&run["summary"], &run["so_far"]["ran"]),
+        (&Value::Null, &json!(1))
+    );
+    assert!(run["so_far"]["seconds"].as_f64().unwrap() > 0.0, "{run}");
+    let table = context.run(&["runs"]).assert_code(0).stdout;
+    assert!(table.contains("1 cell executed"), "{table}");
+    assert!(table.lines().next().unwrap().contains("time"), "{table}");
+    let none = context.run(&["runs", "--pipeline", "x"]).assert_code(0).stderr;
+    assert_eq!(
+        none,
+        "no such run is recorded (a run that finds nothing to do and what the one before had is not)\n"
+    );
+}
