@@ -356,7 +356,7 @@ fn what_is_not_at_hand_any_more_is_said_and_not_made_up() {
     run [RUN]: 7 cells, 7 artifacts ([SIZE] bytes), 1 file from outside
     warning: the bytes of 1 artifact are not in the store any more: listed by their BLAKE3 alone, without SHA-256, and not included ([DIGEST])
       help: `provenir run` computes them again
-    warning: 1 file from outside is not as it was taken: listed by the BLAKE3 of then alone, and not included (`[FOLDER]/data.txt`)
+    warning: 1 source file has changed since it was taken: only its BLAKE3 of that time is given (`[FOLDER]/data.txt`)
     ");
     let (cells, problems) = check_crate(&context.path("crate"));
     assert_eq!(problems, [""; 0]);
@@ -667,6 +667,15 @@ fn a_request_that_cannot_be_met_says_why() {
     ");
     insta::assert_snapshot!(said(&["nothing", "--format", "prov"]), @r"
     error: there is no stage `nothing`
+      help: there is `first`, `second`, `total`
+    ");
+    insta::assert_snapshot!(said(&["nothing.svg", "--format", "prov"]), @r"
+    error: there is no file `nothing.svg`, and no stage `nothing`
+      help: there is `first`, `second`, `total`
+    ");
+    let lineage = context.run(&["lineage", "nothing.svg"]).assert_code(2).stderr;
+    insta::assert_snapshot!(lineage, @r"
+    error: there is no file `nothing.svg`, and no stage `nothing`
       help: there is `first`, `second`, `total`
     ");
     insta::assert_snapshot!(said(&["total.sum", "--format", "prov"]), @"error: `total.sum` names an output; a run, a figure or a cell is exported, with all its outputs");

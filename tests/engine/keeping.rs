@@ -234,7 +234,7 @@ fn a_collection_shows_first_and_removes_what_nothing_reaches() {
     for line in &lines[4..8] {
         assert!(
             line.ends_with(&format!(
-                "last used by run {run}, not the latest of `pipeline.toml`"
+                "last used by run {run} of `pipeline.toml`, which is older than the run that is kept"
             )),
             "{line}"
         );
