@@ -92,15 +92,21 @@ impl fmt::Display for Place {
                 largest,
             } => {
                 write!(formatter, "column {column}, row {row}")?;
-                if let Some(tensor) = tensor {
-                    write!(formatter, " (tensor {})", cut(tensor))?;
-                }
                 if let Some(item) = item {
                     write!(formatter, ", item {item}")?;
                 }
+                formatter.write_str(" (counted from 0")?;
+                if let Some(tensor) = tensor {
+                    write!(formatter, "; tensor {}", cut(tensor))?;
+                }
+                formatter.write_str(")")?;
                 write!(formatter, ": {} became {}", cut(old), cut(new))?;
                 match largest {
-                    Some(largest) => write!(formatter, " (largest relative difference {largest:.1e})"),
+                    Some(largest) => write!(
+                        formatter,
+                        " (numbers differ by at most {largest:.1e} of the greatest magnitude in their {})",
+                        if item.is_some() { "list" } else { "column" }
+                    ),
                     None => Ok(()),
                 }
             }
@@ -108,7 +114,7 @@ impl fmt::Display for Place {
                 let told = |value: &Option<String>| cut(value.as_deref().unwrap_or("none"));
                 write!(formatter, "metadata {key}: {} became {}", told(old), told(new))
             }
-            Self::Byte { offset } => write!(formatter, "byte {offset}"),
+            Self::Byte { offset } => write!(formatter, "byte {offset} (counted from 0)"),
             Self::Elsewhere => formatter.write_str("a unit, or a whole number beyond 2^53"),
         }
     }

@@ -1,12 +1,13 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use camino::Utf8Path;
 use provenir_api::{Determinism, Digest};
 
 use super::compare::first_difference;
+use super::listen::Listener;
 use super::verdict::{Record, Verdict};
 use crate::clock;
-use crate::exec::{self, Event, Options, Standing, Subscriber, Survey};
+use crate::exec::{self, Options, Standing, Subscriber, Survey};
 use crate::plan::{CellIndex, Plan};
 use crate::record::Program;
 use crate::store::{ActionKey, ActionResult, Committed, Layout, Owner, Store, StoreError};
@@ -34,6 +35,8 @@ pub struct Request<'a> {
     pub cells: &'a BTreeSet<CellIndex>,
     /// The scratch store's folder, which is made.
     pub scratch: &'a Utf8Path,
+    /// Whether that stays, so that logs are worth writing and naming.
+    pub stays: bool,
     /// What numbers may differ by on another platform, relative to the greatest magnitude of their column or list, where a kind
     /// promises bits on one platform alone; without it, such differences are not judged.
     pub tolerance: Option<f64>,
@@ -60,6 +63,8 @@ pub struct Choice {
     /// Those that a sample leaves out, although the store has their results. Cells that are one action with one of the sample
     /// are not among them.
     pub left_out: Vec<CellIndex>,
+    /// Those that a sample is not taken from, because nothing of what they give could be compared: it is volatile.
+    pub incomparable: Vec<CellIndex>,
 }
 
 /// Chooses the cells of an audit.
@@ -80,6 +85,17 @@ pub fn choose(plan: &Plan, survey: &Survey<'_>, chosen: Chosen<'_>) -> Choice {
         // Cells that are one action would count as several.
         let mut seen = BTreeSet::new();
         found.retain(|(_, key)| seen.insert(*key));
+        let is_comparable = |cell: CellIndex| match &survey.standings[cell] {
+            Standing::Cached(result) => result.outputs().iter().any(|artifact| !artifact.volatile),
+            Standing::Due { .. } | Standing::Unknown { .. } => false,
+        };
+        found.retain(|(cell, _)| {
+            let is_comparable = is_comparable(*cell);
+            if !is_comparable {
+                choice.incomparable.push(*cell);
+            }
+            is_comparable
+        });
         found.sort_by_key(|(_, key)| Digest::of(format!("audit {seed} {key}").as_bytes()));
         let left_out = found.split_off(count.min(found.len()));
         choice.left_out = left_out.into_iter().map(|(cell, _)| cell).collect();
@@ -102,6 +118,7 @@ pub fn audit(
     let Request {
         cells,
         scratch,
+        stays,
         tolerance,
     } = request;
     let survey = Survey::take(plan, store, &BTreeSet::new())?;
@@ -114,13 +131,10 @@ pub fn audit(
             lend(result, store, again.layout())?;
         }
     }
-    let mut failures = Failures {
-        subscriber,
-        found: BTreeMap::new(),
-    };
+    let mut listener = Listener::new(subscriber, stays);
     let started = Survey::take(&part, &again, &BTreeSet::new())?;
-    let outcome = exec::run(started, &part, &again, options, &mut failures);
-    let failed = failures.found;
+    let outcome = exec::run(started, &part, &again, options, &mut listener);
+    let failed = listener.failures();
     if let Some(failure) = &outcome.summary.halted {
         return Err(StoreError::Audit(failure.message.clone()));
     }
@@ -266,19 +280,4 @@ fn judge(
         },
         None => Verdict::Differs { port, place },
     })
-}
-
-/// Notes why cells fail, on the way to whoever shows it.
-struct Failures<'s> {
-    subscriber: &'s mut dyn Subscriber,
-    found: BTreeMap<String, String>,
-}
-
-impl Subscriber for Failures<'_> {
-    fn on(&mut self, event: &Event<'_>) -> Result<(), StoreError> {
-        if let Event::CellFailed { cell, failure, .. } = event {
-            self.found.insert(cell.to_string(), failure.message.clone());
-        }
-        self.subscriber.on(event)
-    }
 }

@@ -12,11 +12,11 @@ use super::{Edition, environment, run, session, terminal};
 use crate::audit::{Audited, Choice, Chosen, Request, Verdict, audit as compute, choose};
 use crate::clock;
 use crate::display::{Display, Mode, duration, grouped};
-use crate::exec::{self, Options, Standing, Survey};
+use crate::exec::{self, Due, Options, Standing, Survey};
 use crate::lineage::platform as on;
 use crate::plan::{CellIndex, Plan};
 use crate::record::History;
-use crate::store::{Catalogue, Store};
+use crate::store::{Catalogue, MissReason, Store};
 
 /// So many cells of a kind are listed.
 const SHOWN: usize = 50;
@@ -41,7 +41,18 @@ pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exi
         cells,
         lacking,
         left_out,
+        incomparable,
     } = choose(&plan, &survey, chosen);
+    if cells.is_empty() && !incomparable.is_empty() {
+        return Err(CommandError::request(format!(
+            "nothing of what the store has could be compared: {} volatile, or made from what is",
+            if incomparable.len() == 1 {
+                "its one result is"
+            } else {
+                "its results are"
+            }
+        )));
+    }
     if cells.is_empty() {
         return Err(CommandError::request("the store has no result to compute again")
             .help("`provenir run` computes what the manifest describes; an audit computes that once more and compares"));
@@ -84,6 +95,7 @@ pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exi
         Request {
             cells: &cells,
             scratch: &folder.join("store"),
+            stays: arguments.scratch.is_some(),
             tolerance: arguments.tolerance,
         },
         &run::program(),
@@ -93,8 +105,17 @@ pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exi
     let names = |cells: &[CellIndex]| cells.iter().map(|cell| plan.name(*cell)).collect();
     let found = Found {
         audited,
+        refused: lacking
+            .iter()
+            .filter(|cell| chains.contains(cell))
+            .map(|cell| Refused {
+                cell: plan.name(*cell),
+                reason: absence(&plan, &survey, *cell),
+            })
+            .collect(),
         lacking: names(&lacking),
         left_out: names(&left_out),
+        incomparable: names(&incomparable),
         divergences: divergences(&plan, &store, &survey)?,
     };
     if arguments.json {
@@ -110,7 +131,12 @@ pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exi
         .audited
         .iter()
         .any(|found| matches!(found.verdict, Verdict::Differs { .. } | Verdict::Failed { .. }));
-    Ok(if is_bad { Exit::StageFailed } else { Exit::Done })
+    // What was asked for by name and not done is no success.
+    Ok(if is_bad || !found.refused.is_empty() {
+        Exit::StageFailed
+    } else {
+        Exit::Done
+    })
 }
 
 /// Without a word on what is to be audited nothing is: all of it may take days.
@@ -132,6 +158,30 @@ fn nothing_chosen(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Result<Com
         count(plan.cells.len(), "cell"),
         duration(seconds)
     )))
+}
+
+/// Why a cell has no result to compute again, in a phrase: what is wrong with it, or with what it was made from.
+fn absence(plan: &Plan, survey: &Survey<'_>, cell: CellIndex) -> String {
+    let mut cause = cell;
+    while let Standing::Unknown { producer } = &survey.standings[cause] {
+        cause = *producer;
+    }
+    let name = plan.name(cause);
+    match &survey.standings[cause] {
+        Standing::Due {
+            reason: Due::Miss(MissReason::Missing(_)),
+            ..
+        } => format!("the artifact of {name} is missing"),
+        Standing::Due {
+            reason: Due::Miss(MissReason::Damaged(_)),
+            ..
+        } => format!("the artifact of {name} is damaged"),
+        Standing::Due {
+            reason: Due::Miss(MissReason::Unreadable),
+            ..
+        } => format!("the result of {name} cannot be read"),
+        _ => format!("the store has no result of {name} as the manifest now describes it"),
+    }
 }
 
 /// Second, different results that the store keeps of a plan's actions.
@@ -163,9 +213,20 @@ struct Found {
     audited: Vec<Audited>,
     /// Cells that were chosen, and that the store has no result of.
     lacking: Vec<String>,
+    /// Of those, the ones that were named.
+    refused: Vec<Refused>,
     /// Cells that the sample left out.
     left_out: Vec<String>,
+    /// Cells that the sample was not taken from, because nothing of them could be compared.
+    incomparable: Vec<String>,
     divergences: Vec<Divergence>,
+}
+
+/// A cell that was named and could not be computed again.
+#[derive(Serialize)]
+struct Refused {
+    cell: String,
+    reason: String,
 }
 
 /// A second, different result that the store keeps.
@@ -193,7 +254,9 @@ fn in_words(found: &Found) -> String {
     let Found {
         audited,
         lacking,
+        refused,
         left_out,
+        incomparable,
         divergences,
     } = found;
     let with = |wanted: fn(&Verdict) -> bool| {
@@ -202,7 +265,8 @@ fn in_words(found: &Found) -> String {
     };
     let number = |wanted: fn(&Verdict) -> bool| with(wanted).len();
     let blocked = with(|verdict| matches!(verdict, Verdict::Blocked));
-    let volatile = with(|verdict| matches!(verdict, Verdict::Volatile));
+    let mut volatile = with(|verdict| matches!(verdict, Verdict::Volatile));
+    volatile.extend_from_slice(incomparable);
     let reproduced = number(|verdict| matches!(verdict, Verdict::Reproduced));
     let mut text = format!(
         "{} of {} reproduced",
@@ -255,12 +319,18 @@ fn in_words(found: &Found) -> String {
     if more > 0 {
         let _ = writeln!(text, "  and {} more", grouped(more));
     }
+    for Refused { cell, reason } in refused {
+        let _ = writeln!(text, "  {cell} could not be computed again: {reason}");
+    }
     for (why, cells) in [
         (
             "not comparable, because what they take came out differently or failed",
             &blocked,
         ),
-        ("not compared, because they are declared volatile", &volatile),
+        (
+            "not compared, because they are volatile, or made from what is",
+            &volatile,
+        ),
         ("without a result in the store", lacking),
         ("not in the sample", left_out),
     ] {
@@ -321,7 +391,9 @@ fn as_json(found: &Found) -> Value {
         "host": crate::store::Owner::current().host,
         "cells": cells.collect::<Vec<_>>(),
         "without_result": found.lacking,
+        "not_audited": found.refused,
         "not_sampled": found.left_out,
+        "not_comparable": found.incomparable,
         "divergences": found.divergences,
     })
 }

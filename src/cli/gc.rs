@@ -188,8 +188,10 @@ fn why(unwanted: &Unwanted, keep: Keep) -> String {
             });
             match keep.runs {
                 0 => format!("last used by run {run}{of}; no runs are kept"),
-                1 => format!("last used by run {run}, not the latest{of}"),
-                runs => format!("last used by run {run}, not among the latest {runs}{of}"),
+                1 => format!("last used by run {run}{of}, which is older than the run that is kept"),
+                runs => {
+                    format!("last used by run {run}{of}, which is older than the {runs} runs that are kept")
+                }
             }
         }
     };

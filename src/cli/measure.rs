@@ -57,6 +57,14 @@ pub(super) fn parse_jobs(text: &str) -> Result<u32, String> {
     }
 }
 
+/// A number of things, of which none would be nothing to ask for.
+pub(super) fn parse_count(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err("write a whole number from 1".to_owned()),
+    }
+}
+
 /// A share of something: above 0, at most 1.
 pub(super) fn parse_share(text: &str) -> Result<f64, String> {
     match text.parse() {
@@ -111,6 +119,14 @@ mod tests {
                 "16384.0 PiB"
             ]
         );
+    }
+
+    #[test]
+    fn what_is_counted_is_at_least_one() {
+        assert_eq!(parse_count("1"), Ok(1));
+        for wrong in ["0", "-1", "1.5", "99999999999999999999", ""] {
+            assert!(parse_count(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

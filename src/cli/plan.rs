@@ -78,11 +78,11 @@ fn options(arguments: &PlanArguments) -> String {
 type AssessedCopy = (Utf8PathBuf, Result<Copied, StoreError>);
 
 /// Published copies of cells that are up to date, by cell.
-struct Copies(BTreeMap<CellIndex, Vec<AssessedCopy>>);
+pub(super) struct Copies(BTreeMap<CellIndex, Vec<AssessedCopy>>);
 
 impl Copies {
     /// Looks at what a run would look at.
-    fn assess(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Self {
+    pub(super) fn assess(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Self {
         let mut copies = BTreeMap::new();
         for (index, standing) in survey.standings.iter().enumerate() {
             let Standing::Cached(result) = standing else {
@@ -108,6 +108,16 @@ impl Copies {
             copies.map(|(path, assessed)| (*cell, path.as_path(), assessed))
         });
         all.filter(|(_, _, assessed)| !matches!(assessed, Ok(Copied::Unchanged)))
+    }
+
+    /// How many were published and are not as they were left: missing, or altered.
+    pub(super) fn spoilt(&self) -> usize {
+        let is_spoilt = |assessed: &Result<Copied, StoreError>| {
+            matches!(assessed, Ok(Copied::RestoredMissing | Copied::RestoredAltered))
+        };
+        self.pending()
+            .filter(|(_, _, assessed)| is_spoilt(assessed))
+            .count()
     }
 
     fn in_words(&self, plan: &Plan) -> String {

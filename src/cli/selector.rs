@@ -77,6 +77,21 @@ impl<'a> Selector<'a> {
         )
     }
 
+    /// That a text which has a dot names neither a file nor a stage, where its stage is none of the plan's: it may have been
+    /// meant as either.
+    pub(super) fn neither(&self, text: &str, rest: &str, plan: &Plan) -> Result<(), CommandError> {
+        let mut names = plan.stages.iter().map(|stage| stage.name.as_str());
+        if !rest.starts_with('.') || names.any(|name| name == self.stage) || is_file(text) {
+            return Ok(());
+        }
+        let error = CommandError::request(format!(
+            "there is no file `{text}`, and no stage `{}`",
+            self.stage
+        ));
+        let names = plan.stages.iter().map(|stage| stage.name.as_str());
+        Err(error.help(suggestion(self.stage, names)))
+    }
+
     /// Whether the cell that another names is among those that this one names, by their names alone.
     pub(super) fn includes(&self, cell: &Self) -> bool {
         self.stage == cell.stage

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use super::arguments::{ManifestArguments, OverrideArguments};
 use super::error::{CommandError, Exit};
 use super::measure::bytes;
-use super::{Edition, runs, session, terminal};
-use crate::display::counts;
+use super::{Edition, plan, runs, session, terminal};
+use crate::display::{counts, grouped};
 use crate::exec::{Standing, Survey};
 use crate::record::{Latest, Record, RunStore};
 use crate::store::{ActionKey, partials, standing};
@@ -65,6 +65,17 @@ pub(super) fn status(edition: &Edition, arguments: &ManifestArguments) -> Result
         session::short(store.layout().root()),
         session::aligned(&rows)
     );
+    match plan::Copies::assess(&plan, &store, &survey).spoilt() {
+        0 => {}
+        1 => text.push_str("\n1 published file is missing or altered: `provenir plan` tells which\n"),
+        count => {
+            let _ = writeln!(
+                text,
+                "\n{} published files are missing or altered: `provenir plan` lists them",
+                grouped(count)
+            );
+        }
+    }
     let name = |key: &ActionKey| match names.get(key) {
         Some(name) => name.clone(),
         None => format!("action {} of another pipeline", key.short()),

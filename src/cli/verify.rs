@@ -11,7 +11,7 @@ use super::digest::{Beginning, Name};
 use super::error::{CommandError, Exit};
 use super::measure::{bytes, count};
 use super::{environment, session, terminal};
-use crate::record::{FlawedRun, History};
+use crate::record::{Damaged, FlawedRun, History, RunStore};
 use crate::store::{ActionKey, Remover, Scope, Store, StoreError, Verification, hash_file};
 
 /// So many of a kind are named.
@@ -99,17 +99,23 @@ pub(super) fn verify(arguments: &VerifyArguments) -> Result<Exit, CommandError> 
     })
 }
 
-/// Takes what is damaged out of the store: objects, and results that cannot be understood.
+/// Takes what is damaged out of the store, objects and results that cannot be understood, and notes that.
 fn discard(store: &Store, found: &Verification) -> Result<(), CommandError> {
+    let mut damaged = Damaged::default();
     for object in found.damaged.keys() {
-        store.discard_if_damaged(object)?;
+        if store.discard_if_damaged(object)? {
+            damaged.objects.push(*object);
+        }
     }
     let mut remover = Remover::new(store);
     for unreadable in &found.unreadable {
-        if let Some(key) = &unreadable.key {
-            remover.unreadable(key, &unreadable.path)?;
+        if let Some(key) = &unreadable.key
+            && remover.unreadable(key, &unreadable.path)?
+        {
+            damaged.results.push(*key);
         }
     }
+    RunStore::new(store.layout()).note_discarded(&damaged)?;
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use super::measure::count;
 use super::selector::Selector;
 use super::{Edition, session, terminal};
 use crate::exec::{Difference, Survey};
-use crate::lineage::{Change, Explainer, Moment, Reason, Upstream, Why, moment as on};
+use crate::lineage::{Change, Explainer, Moment, Reason, Upstream, Why, discarded_on, moment as on};
 
 /// So many names are given where several cells have one explanation.
 const NAMES: usize = 3;
@@ -150,14 +150,15 @@ fn phrase(why: &Why, indent: usize) -> String {
             }
             Reason::ResultGone => format!(
                 "it ran then, because its result, which {since} had, was no longer in the store{}",
-                match why.collected {
-                    Some(time) => format!(": `provenir gc` had removed it on {}", on(time)),
-                    None => "; no record says what removed it".to_owned(),
-                }
+                removed(why).unwrap_or_else(|| "; no record says what removed it".to_owned())
             ),
             Reason::Missing(object) => repaired(
                 &since,
-                &format!("its artifact {} was not in the store any more", object.short()),
+                &format!(
+                    "its artifact {} was not in the store any more{}",
+                    object.short(),
+                    removed(why).unwrap_or_default()
+                ),
             ),
             Reason::Damaged(object) => repaired(
                 &since,
@@ -193,15 +194,13 @@ fn phrase(why: &Why, indent: usize) -> String {
         Reason::Forced => "runs, because that was asked for (--force)".to_owned(),
         Reason::ResultGone => format!(
             "has to run, because its result, which {since} had, is no longer in the store{}",
-            match why.collected {
-                Some(time) => format!(": `provenir gc` removed it on {}", on(time)),
-                None => "; no record says what removed it".to_owned(),
-            }
+            removed(why).unwrap_or_else(|| "; no record says what removed it".to_owned())
         ),
         Reason::Unreadable => "has to run, because its result in the store cannot be read".to_owned(),
         Reason::Missing(object) => format!(
-            "has to run, because its artifact {} is not in the store any more",
-            object.short()
+            "has to run, because its artifact {} is not in the store any more{}",
+            object.short(),
+            removed(why).unwrap_or_default()
         ),
         Reason::Damaged(object) => format!(
             "has to run, because its artifact {} is damaged: its bytes are not those that were stored",
@@ -213,6 +212,17 @@ fn phrase(why: &Why, indent: usize) -> String {
         Reason::Repeated | Reason::UpToDate | Reason::Waits => String::new(),
     };
     format!("{told}\n{below}")
+}
+
+/// What took out the result that a cell lacks, or lacked, where that is recorded.
+fn removed(why: &Why) -> Option<String> {
+    let had = if why.up_to_date { "had " } else { "" };
+    let collected = |time| format!("`provenir gc` {had}removed it on {}", on(time));
+    let told = match why.reason {
+        Reason::Missing(_) => why.discarded.map(discarded_on),
+        _ => why.discarded.map(discarded_on).or(why.collected.map(collected)),
+    };
+    told.map(|told| format!(": {told}"))
 }
 
 /// That a cell ran once more because of what had become of its result.

@@ -47,7 +47,9 @@ impl<'a> Bars<'a> {
             return;
         }
         match event {
-            Event::RunStarted { cells, cached, .. } if cached < cells => {
+            Event::RunStarted { cells, cached, .. } | Event::AuditStarted { cells, cached }
+                if cached < cells =>
+            {
                 let bar = ProgressBar::new(*cells as u64)
                     .with_style(style("{elapsed_precise} [{bar:30}] {pos}/{len} cells"));
                 self.run = self.screen.add(bar);

@@ -22,6 +22,9 @@ pub(super) fn sentence(event: &Event<'_>) -> Option<String> {
         } if cached < count => {
             format!("{pipeline}: {}, {} up to date", cells(*count), grouped(*cached))
         }
+        Event::AuditStarted { cells: count, cached } => {
+            format!("auditing {}", cells(count.saturating_sub(*cached)))
+        }
         Event::CellFinished {
             cell,
             seconds,
@@ -74,10 +77,12 @@ pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
             log,
             again: true,
             ..
-        } => format!(
-            "warning: the worker that was starting for {cell} {reason}; another one is started (log: {})",
-            shortest(log)
-        ),
+        } => {
+            let place = log.map_or_else(String::new, |log| format!(" (log: {})", shortest(log)));
+            format!(
+                "warning: the worker that was starting for {cell} {reason}; another one is started{place}"
+            )
+        }
         Event::CellFinished {
             cell,
             outcome: Outcome::Diverged { port, .. },

@@ -63,6 +63,13 @@ pub enum Event<'a> {
         /// How many of them the store has.
         cached: usize,
     },
+    /// As `RunStarted`, where results that a store has are computed again: told in its place.
+    AuditStarted {
+        /// Number of cells.
+        cells: usize,
+        /// How many of them are only taken from.
+        cached: usize,
+    },
     /// A worker process is ready.
     WorkerStarted {
         /// Number of the worker in this run.
@@ -86,8 +93,9 @@ pub enum Event<'a> {
         reason: &'a str,
         /// The last lines that it wrote.
         tail: &'a [String],
-        /// The cell's log, where this is noted.
-        log: &'a Utf8Path,
+        /// The cell's log, where this is noted, unless no logs are kept.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        log: Option<&'a Utf8Path>,
         /// Whether another worker is started for the cell.
         again: bool,
     },

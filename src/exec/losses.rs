@@ -88,7 +88,7 @@ impl Scheduler<'_, '_> {
             key,
             reason: &ending.phrase,
             tail: &tail,
-            log: &job.log,
+            log: Some(&job.log),
             again,
         });
         if again {

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -33,6 +33,11 @@ pub enum CellDifference {
     Removed,
     /// Only the second run had it.
     Added,
+    /// It is what another cell was in the first run, which the second does not have: the same action under another name.
+    Renamed {
+        /// What it was named in the first run.
+        old: String,
+    },
     /// Another action gave the same artifacts.
     Action {
         /// Before.
@@ -86,10 +91,19 @@ impl RunDifference {
             cells: IndexMap::new(),
             same: 0,
         };
+        let names = renamed(&before, &after);
+        let gone: BTreeSet<&str> = names.values().copied().collect();
         for name in merged(&old.order(), &new.order()) {
             let found = match (before.get(name), after.get(name)) {
+                (Some(_), None) if gone.contains(name) => continue,
                 (Some(_), None) => CellDifference::Removed,
-                (None, Some(_)) => CellDifference::Added,
+                (None, Some(_)) => {
+                    names
+                        .get(name)
+                        .map_or(CellDifference::Added, |old| CellDifference::Renamed {
+                            old: (*old).to_owned(),
+                        })
+                }
                 (Some(old_key), Some(new_key)) => {
                     let outputs = (
                         outputs(store, history, old, old_key)?,
@@ -113,6 +127,21 @@ impl RunDifference {
         }
         Ok(difference)
     }
+}
+
+/// Cells that only the second run has and that are an action which a cell had that only the first run has: the name of that
+/// one, by theirs. Of several cells that are one action, each is paired once, in the order of the names.
+fn renamed<'a>(
+    before: &'a BTreeMap<String, ActionKey>,
+    after: &'a BTreeMap<String, ActionKey>,
+) -> BTreeMap<&'a str, &'a str> {
+    let mut gone: BTreeMap<ActionKey, VecDeque<&str>> = BTreeMap::new();
+    for (name, key) in before.iter().filter(|(name, _)| !after.contains_key(*name)) {
+        gone.entry(*key).or_default().push_back(name);
+    }
+    let come = after.iter().filter(|(name, _)| !before.contains_key(*name));
+    come.filter_map(|(name, key)| Some((name.as_str(), gone.get_mut(key)?.pop_front()?)))
+        .collect()
 }
 
 /// The names of two plans, each once, in the order of the second; what only the first has follows what it follows there.
@@ -261,7 +290,12 @@ fn outputs(
 }
 
 fn environment(old: &PastRun, new: &PastRun) -> Vec<(String, Option<String>, Option<String>)> {
-    let (before, after) = (described(old), described(new));
+    let (mut before, mut after) = (described(old), described(new));
+    // A run that executed nothing had no numeric platform, which is no difference.
+    if !old.executed.is_empty() && !new.executed.is_empty() {
+        before.extend(platforms(old));
+        after.extend(platforms(new));
+    }
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let differing = names
         .into_iter()
@@ -271,7 +305,7 @@ fn environment(old: &PastRun, new: &PastRun) -> Vec<(String, Option<String>, Opt
         .collect()
 }
 
-/// A run's environment by name.
+/// A run's environment by name, without the numeric platform.
 fn described(run: &PastRun) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     if let Some(RunFile {
@@ -302,12 +336,15 @@ fn described(run: &PastRun) -> BTreeMap<String, String> {
             found.insert("git".to_owned(), git.to_string());
         }
     }
-    for executed in &run.executed {
-        for (name, value) in &executed.platform {
-            found.insert(format!("platform {name}"), value.clone());
-        }
-    }
     found
+}
+
+/// The numeric platform of what a run executed, by name.
+fn platforms(run: &PastRun) -> BTreeMap<String, String> {
+    let platforms = run.executed.iter().flat_map(|executed| &executed.platform);
+    platforms
+        .map(|(name, value)| (format!("platform {name}"), value.clone()))
+        .collect()
 }
 
 /// A value, or that there is none.

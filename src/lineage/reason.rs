@@ -89,6 +89,14 @@ pub fn moment(time: Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
+/// That a verification took something out.
+pub fn discarded_on(time: Timestamp) -> String {
+    format!(
+        "`provenir verify --discard` removed it on {}, because it was damaged",
+        moment(time)
+    )
+}
+
 /// Why a cell runs, or ran.
 #[derive(Clone, Debug, Serialize)]
 pub struct Why {
@@ -121,6 +129,9 @@ pub struct Why {
     /// where it has to run, before now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collected: Option<Timestamp>,
+    /// When a verification took out its result, or what it lacks of it, because that was damaged; as `collected`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discarded: Option<Timestamp>,
     /// Second, different results of it that are kept beside the one that counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub seconds: Vec<Second>,
@@ -271,6 +282,7 @@ impl Why {
             changes: Vec::new(),
             attempt: None,
             collected: None,
+            discarded: None,
             seconds: Vec::new(),
             waits: Vec::new(),
         }

@@ -8,11 +8,11 @@ use super::absent::explained;
 use super::earlier::{Made, Past, Use, action_of_result, stage};
 use super::place::Place;
 use super::planned;
-use super::reason::{Attempt, Change, Moment, Reason, Second, Upstream, Why, moment};
+use super::reason::{Attempt, Change, Moment, Reason, Second, Upstream, Why, discarded_on, moment};
 use super::side::{Side, named};
 use crate::exec::{Difference, Due, Standing, Survey, changed_inputs, differences};
 use crate::plan::{CellIndex, Plan};
-use crate::record::{Cells, FlawedRun, History, PastRun, RunStore};
+use crate::record::{Cells, FlawedRun, History, PastRun, Removals, RunStore};
 use crate::store::{
     Action, ActionInput, ActionKey, MissReason, Owner, Store, StoreError, partials, standing,
 };
@@ -36,8 +36,8 @@ pub struct Explainer<'a> {
     checkpoints: OnceCell<BTreeMap<ActionKey, u64>>,
     /// What is being executed, and by whom.
     claimed: OnceCell<BTreeMap<ActionKey, Owner>>,
-    /// When collections removed results.
-    collections: OnceCell<BTreeMap<ActionKey, Vec<Timestamp>>>,
+    /// When commands took out what is gone.
+    removals: OnceCell<Removals>,
     /// Where the cells of the plan stand.
     cells: OnceCell<Cells>,
 }
@@ -53,7 +53,7 @@ impl<'a> Explainer<'a> {
             remembered: OnceCell::new(),
             checkpoints: OnceCell::new(),
             claimed: OnceCell::new(),
-            collections: OnceCell::new(),
+            removals: OnceCell::new(),
             cells: OnceCell::new(),
         }
     }
@@ -79,7 +79,12 @@ impl<'a> Explainer<'a> {
         let told = match due(reason) {
             Some(Reason::Forced) => "forced".to_owned(),
             Some(Reason::Missing(object)) => {
-                format!("its artifact {} is missing from the store", object.short())
+                let discarded = self.discarded(key, Some(&object))?;
+                format!(
+                    "its artifact {} is missing from the store{}",
+                    object.short(),
+                    discarded.map_or_else(String::new, |time| format!(": {}", discarded_on(time)))
+                )
             }
             Some(Reason::Damaged(object)) => format!("its artifact {} is damaged", object.short()),
             Some(_) => "its result in the store cannot be read".to_owned(),
@@ -111,23 +116,49 @@ impl<'a> Explainer<'a> {
         key: &ActionKey,
         before: Option<Timestamp>,
     ) -> Result<Option<Timestamp>, StoreError> {
-        let collected = if let Some(known) = self.collections.get() {
-            known
-        } else {
-            let read = RunStore::new(self.store.layout()).collected()?;
-            self.collections.get_or_init(|| read)
-        };
-        let times = collected.get(key).into_iter().flatten().copied();
-        Ok(times
-            .filter(|time| before.is_none_or(|before| *time < before))
-            .max())
+        Ok(last(self.removals()?.collected.get(key), before))
+    }
+
+    fn removals(&self) -> Result<&Removals, StoreError> {
+        if let Some(known) = self.removals.get() {
+            return Ok(known);
+        }
+        let read = RunStore::new(self.store.layout()).removals()?;
+        Ok(self.removals.get_or_init(|| read))
+    }
+
+    /// When a verification took out the result of an action, or an object of it, the last time before `before`.
+    fn last_discarded(
+        &self,
+        key: &ActionKey,
+        object: Option<&Digest>,
+        before: Option<Timestamp>,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let removals = self.removals()?;
+        Ok(match object {
+            Some(object) => last(removals.objects.get(object), before),
+            None => last(removals.results.get(key), before),
+        })
+    }
+
+    /// When a verification took out what an action lacks: after the last run that had it.
+    fn discarded(&self, key: &ActionKey, object: Option<&Digest>) -> Result<Option<Timestamp>, StoreError> {
+        match self.last_discarded(key, object, None)? {
+            Some(time) => self.since_last_use(key, time),
+            None => Ok(None),
+        }
     }
 
     /// When a collection removed the result of an action that has none: after the last run that had it.
     fn collected(&self, key: &ActionKey) -> Result<Option<Timestamp>, StoreError> {
-        let Some(time) = self.last_collected(key, None)? else {
-            return Ok(None);
-        };
+        match self.last_collected(key, None)? {
+            Some(time) => self.since_last_use(key, time),
+            None => Ok(None),
+        }
+    }
+
+    /// A time, where no run had the result of an action since.
+    fn since_last_use(&self, key: &ActionKey, time: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         let used = self.past()?.history.last_use(key).and_then(PastRun::started);
         Ok(Some(time).filter(|time| used.is_none_or(|used| *time > used)))
     }
@@ -179,14 +210,14 @@ impl<'a> Explainer<'a> {
     fn brief_change(&self, cell: CellIndex, key: ActionKey) -> Result<String, StoreError> {
         let name = self.plan.name(cell);
         let collected = self.collected(&key)?;
+        let removed = match (self.discarded(&key, None)?, collected) {
+            (Some(time), _) => Some(discarded_on(time)),
+            (None, Some(time)) => Some(format!("`provenir gc` removed it on {}", moment(time))),
+            (None, None) => None,
+        };
+        let gone = removed.map(|removed| format!("its result is no longer in the store: {removed}"));
         let Some(last) = self.last_action(&name)? else {
-            let collected = collected.map(|time| {
-                format!(
-                    "its result is no longer in the store: `provenir gc` removed it on {}",
-                    moment(time)
-                )
-            });
-            if let Some(told) = collected {
+            if let Some(told) = gone {
                 return Ok(told);
             }
             if let Some(attempt) = self.attempt(&key)? {
@@ -202,15 +233,9 @@ impl<'a> Explainer<'a> {
             return Ok(format!("failed in run {run}; since then {}", briefly(&found)));
         };
         if last == key {
-            return Ok(match collected {
-                Some(time) => {
-                    format!(
-                        "its result is no longer in the store: `provenir gc` removed it on {}",
-                        moment(time)
-                    )
-                }
-                None => "its result is no longer in the store; no record says what removed it".to_owned(),
-            });
+            return Ok(gone.unwrap_or_else(|| {
+                "its result is no longer in the store; no record says what removed it".to_owned()
+            }));
         }
         let old = match action_of_result(self.store, &last)? {
             Some(old) => Some(old),
@@ -253,7 +278,12 @@ impl<'a> Explainer<'a> {
         let past = self.past()?;
         if let Some(reason) = due(reason) {
             let computed = past.history.kept(&key).next();
+            let discarded = match &reason {
+                Reason::Missing(object) => self.discarded(&key, Some(object))?,
+                _ => None,
+            };
             return Ok(Why {
+                discarded,
                 computed: computed.map(|(run, executed)| Moment::at(run, executed)),
                 ..Why::bare(name, Some(key), reason)
             });
@@ -264,6 +294,7 @@ impl<'a> Explainer<'a> {
             attempt: self.attempt(&key)?,
             executor: self.executor(&key)?,
             collected: self.collected(&key)?,
+            discarded: self.discarded(&key, None)?,
             ..self.since(
                 name,
                 key,
@@ -369,6 +400,12 @@ impl<'a> Explainer<'a> {
         let since = why.since.as_ref().and_then(|moment| moment.time);
         let collected = self.last_collected(&key, Some(executed.started))?;
         why.collected = collected.filter(|time| since.is_none_or(|since| *time > since));
+        let lacking = match &flaw {
+            Some(Reason::Missing(object)) => Some(object),
+            _ => None,
+        };
+        let discarded = self.last_discarded(&key, lacking, Some(executed.started))?;
+        why.discarded = discarded.filter(|time| since.is_none_or(|since| *time > since));
         why.computed = computed;
         why.up_to_date = true;
         why.seconds = Second::of(self.store, &past.history, &key)?;
@@ -668,6 +705,14 @@ fn briefly(found: &[Difference]) -> String {
         told.push(format!("{} more", found.len() - BRIEF));
     }
     told.join("; ")
+}
+
+/// The last of some times before `before`.
+fn last(times: Option<&Vec<Timestamp>>, before: Option<Timestamp>) -> Option<Timestamp> {
+    let times = times.into_iter().flatten().copied();
+    times
+        .filter(|time| before.is_none_or(|before| *time < before))
+        .max()
 }
 
 /// The reason that the survey itself has; `None` where the key is another than before.

@@ -75,14 +75,19 @@ fn dependencies(provenance: &Provenance) -> Vec<Value> {
         dependencies.push(found);
     }
     for run in &provenance.runs {
-        let mut manifest = descriptor(run.manifest.as_str(), &run.file);
-        manifest["annotations"]["role"] = "manifest".into();
+        let mut manifest = descriptor(&format!("resolved manifest of {}", run.pipeline), &run.file);
+        manifest["annotations"]["role"] = "resolved manifest".into();
+        manifest["annotations"]["takenFrom"] = run.manifest.as_str().into();
+        manifest["annotations"]["text"] = run.text.as_str().into();
         manifest["annotations"]["run"] = run.id.as_str().into();
         dependencies.push(manifest);
         if let Some(git) = &run.git {
             let mut annotations = json!({ "role": "repository", "run": run.id.as_str(), "dirty": git.dirty });
             if let Some(diff) = &git.diff {
                 annotations["diffBlake3"] = diff.hex().into();
+            }
+            if !git.untracked.is_empty() {
+                annotations["untracked"] = json!(git.untracked);
             }
             dependencies.push(json!({
                 "name": "repository of the manifest",

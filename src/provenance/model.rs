@@ -41,7 +41,7 @@ pub struct Run {
     pub manifest: Utf8PathBuf,
     /// The manifest after `extends`, the profile and the command line.
     pub resolved: Value,
-    /// That as TOML.
+    /// That as TOML. The file of the manifest holds another text: digests of this one are not told as of that file.
     pub text: String,
     /// The file that `text` makes.
     pub file: File,

@@ -109,7 +109,8 @@ impl Writer<'_> {
                 "host": run.host,
                 "git": run.git,
                 "ending": format!("{:?}", run.ending).to_lowercase(),
-                "manifest": { "path": run.manifest, "resolved": run.resolved, "digests": digests(&run.file) },
+                "manifest": { "path": run.manifest },
+                "resolvedManifest": { "text": run.text, "value": run.resolved, "digests": digests(&run.file) },
             })),
         });
         if index == self.provenance.main {

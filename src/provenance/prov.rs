@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::identity::{HOME, encoded, time};
 use super::model::{Cell, File, Provenance, Run, Source};
+use crate::record::Git;
 
 /// The document.
 pub fn prov(provenance: &Provenance) -> Value {
@@ -97,14 +98,15 @@ impl Document {
             "provenir:gitDiffBlake3",
             git.and_then(|git| git.diff).map(|diff| diff.hex()).into(),
         );
+        say("provenir:gitUntracked", git.and_then(Git::lacking).into());
         self.add("activity", id.clone(), attributes.into());
         let mut attributes = file(&run.file);
         attributes.insert(
             "prov:label".into(),
-            format!("manifest of {}", run.pipeline).into(),
+            format!("resolved manifest of {}", run.pipeline).into(),
         );
         attributes.insert("prov:type".into(), qualified("prov:Plan"));
-        attributes.insert("prov:atLocation".into(), run.manifest.as_str().into());
+        attributes.insert("provenir:takenFrom".into(), run.manifest.as_str().into());
         attributes.insert("prov:value".into(), run.text.as_str().into());
         self.add("entity", plan.clone(), attributes.into());
         self.add(

@@ -74,9 +74,9 @@ pub(super) fn described(run: &PastRun, is_main: bool) -> Result<Option<Run>, Gat
         run: head.id.clone(),
         reason: error.to_string(),
     })?;
+    // Nothing of the run: equal manifests are equal files.
     let text = format!(
-        "# Run {} of the pipeline as it was resolved: after `extends`, the profile and the command line.\n{text}",
-        head.id
+        "# The manifest as it was resolved: after `extends`, the profile and the command line.\n{text}"
     );
     let last = run
         .executed

@@ -1,9 +1,14 @@
+use std::collections::BTreeSet;
 use std::fmt;
 use std::process::{Command, Stdio};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::Digest;
 use serde::{Deserialize, Serialize};
+
+/// Git is asked whether it tracks so many files at most, of so many bytes of names: they have to fit into a command line.
+const ASKED: usize = 1000;
+const NAMES: usize = 512 << 10;
 
 /// The state of the git repository that a manifest lies in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,11 +20,16 @@ pub struct Git {
     /// BLAKE3 of what `git diff HEAD --binary` says, where it is dirty: tells one uncommitted state from another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<Digest>,
+    /// Files of the run, relative to the manifest's folder, that lie in the repository and that git does not track, so that
+    /// no commit holds them: the manifest first, then source files. Absent in earlier records, which do not tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untracked: Vec<Utf8PathBuf>,
 }
 
 impl Git {
-    /// Asks git; `None` where there is no git, no repository or no commit yet.
-    pub fn of(folder: &Utf8Path) -> Option<Self> {
+    /// Asks git of the repository that a folder lies in; `None` where there is no git, no repository or no commit yet. Of the
+    /// files, absolute or relative to the folder, it is asked which it tracks.
+    pub fn of(folder: &Utf8Path, files: &[Utf8PathBuf]) -> Option<Self> {
         // Both in one answer: a process more would take longer than all else that a short run does.
         let question = [
             "status",
@@ -33,7 +43,14 @@ impl Git {
             commit,
             dirty,
             diff: dirty.then(|| digest_of_changes(folder)).flatten(),
+            untracked: untracked(folder, files).unwrap_or_default(),
         })
+    }
+
+    /// The files of the run that no commit holds, a line each; `None` where there are none.
+    pub fn lacking(&self) -> Option<String> {
+        let names: Vec<&str> = self.untracked.iter().map(|file| file.as_str()).collect();
+        (!names.is_empty()).then(|| names.join("\n"))
     }
 }
 
@@ -41,9 +58,14 @@ impl fmt::Display for Git {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let commit: String = self.commit.chars().take(12).collect();
         match (self.dirty, &self.diff) {
-            (false, _) => formatter.write_str(&commit),
-            (true, Some(diff)) => write!(formatter, "{commit}, dirty (diff {})", diff.short()),
-            (true, None) => write!(formatter, "{commit}, dirty"),
+            (false, _) => formatter.write_str(&commit)?,
+            (true, Some(diff)) => write!(formatter, "{commit}, dirty (diff {})", diff.short())?,
+            (true, None) => write!(formatter, "{commit}, dirty")?,
+        }
+        match self.untracked.as_slice() {
+            [] => Ok(()),
+            [file] => write!(formatter, ", without {file}"),
+            [file, others @ ..] => write!(formatter, ", without {file} and {} more", others.len()),
         }
     }
 }
@@ -56,6 +78,40 @@ fn understood(status: &str) -> Option<(String, bool)> {
         .find_map(|line| line.strip_prefix("# branch.oid "))?;
     let dirty = status.lines().any(|line| !line.starts_with('#'));
     (commit != "(initial)").then(|| (commit.to_owned(), dirty))
+}
+
+/// The files below the repository's folder that it does not track, as they are named; of the first few.
+fn untracked(folder: &Utf8Path, files: &[Utf8PathBuf]) -> Option<Vec<Utf8PathBuf>> {
+    let root = Utf8PathBuf::from(ask(folder, &["rev-parse", "--show-toplevel"])?.trim_end_matches('\n'));
+    // Git goes by the places that links lead to, but tracks a link in a folder as what it is.
+    let placed = |file: &Utf8Path| {
+        let path = folder.join(file);
+        let parent = path.parent()?.canonicalize_utf8().ok()?;
+        let place = parent.join(path.file_name()?);
+        Some(place.strip_prefix(&root).ok()?.to_owned())
+    };
+    let mut seen = BTreeSet::new();
+    let inside: Vec<(&Utf8PathBuf, Utf8PathBuf)> = files
+        .iter()
+        .filter_map(|file| Some((file, placed(file)?)))
+        .filter(|(_, place)| seen.insert(place.clone()))
+        .take(ASKED)
+        .scan(0, |length, found| {
+            *length += found.1.as_str().len();
+            (*length <= NAMES).then_some(found)
+        })
+        .collect();
+    if inside.is_empty() {
+        return Some(Vec::new());
+    }
+    let mut question = vec!["--literal-pathspecs", "ls-files", "-z", "--"];
+    question.extend(inside.iter().map(|(_, place)| place.as_str()));
+    let tracked = ask(&root, &question)?;
+    let tracked: BTreeSet<&Utf8Path> = tracked.split('\0').map(Utf8Path::new).collect();
+    let lacking = inside
+        .iter()
+        .filter(|(_, place)| !tracked.contains(place.as_path()));
+    Some(lacking.map(|(file, _)| (*file).clone()).collect())
 }
 
 /// The digest of all changes to tracked files; hashed as it comes, because it may be of any length.

@@ -10,7 +10,7 @@
 //!     outcome.json            how it ended; missing while it runs, and for ever if it was killed
 //!     annotation.json         tags, a note, a pin: what people add
 //!   noop.jsonl                one line for each run that executed nothing and found what the latest of its manifest had
-//!   gc.jsonl                  the results that each collection removed
+//!   gc.jsonl                  what each collection removed, and each verification took out because it was damaged
 //! ```
 //!
 //! * [`Recorder`] writes a run while it happens: a subscriber of the engine's events.
@@ -32,10 +32,12 @@ mod recorder;
 
 pub use annotation::Annotation;
 pub use cells::{Cells, PlacedCell};
+pub use collected::{Damaged, Removals};
 pub use git::Git;
 pub use history::{Failed, History, PastRun};
 pub use id::RunId;
 pub use latest::Latest;
 pub use model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, RunFile, Wire, is_render};
 pub use read::{Execution, FlawedRun, RunStore, StoredRun};
+pub(crate) use recorder::CellLog;
 pub use recorder::{Recorder, Request};

@@ -94,7 +94,7 @@ impl RunStore {
         self.folder.join("noop.jsonl")
     }
 
-    /// The file of what collections removed.
+    /// The file of what collections removed, and verifications.
     pub(super) fn collections(&self) -> Utf8PathBuf {
         self.folder.join("gc.jsonl")
     }

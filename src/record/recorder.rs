@@ -8,7 +8,7 @@ mod lines;
 mod log;
 mod noop;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use self::lines::Lines;
 pub(super) use self::lines::line;
-use self::log::CellLog;
+pub(crate) use self::log::CellLog;
 use super::model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, RunFile, Wire};
 use super::{Git, RunId};
 use crate::clock;
@@ -157,9 +157,10 @@ impl<'a> Recorder<'a> {
         };
         let (unnamed, path, repository) =
             (self.unnamed()?, folder.join("run.json"), self.plan.folder.clone());
+        let files = self.files_from_outside();
         let head = thread::spawn(move || {
             let file = RunFile {
-                git: Git::of(&repository),
+                git: Git::of(&repository, &files),
                 ..file
             };
             replace(&unnamed, &path, &pretty(&file)?)
@@ -171,6 +172,20 @@ impl<'a> Recorder<'a> {
             head: Some(head),
         });
         Ok(())
+    }
+
+    /// The manifest and the source files of the plan, each once, as people name them: relative to the plan's folder where they
+    /// lie below it.
+    fn files_from_outside(&self) -> Vec<Utf8PathBuf> {
+        let manifest = &self.plan.manifest;
+        let manifest = manifest.strip_prefix(&self.plan.folder).unwrap_or(manifest);
+        let cells = self.plan.cells.iter();
+        let sources: BTreeSet<&Utf8PathBuf> = cells
+            .flat_map(|cell| &cell.parameters.sources)
+            .map(|source| &source.path)
+            .collect();
+        let sources = sources.into_iter().cloned();
+        std::iter::once(manifest.to_owned()).chain(sources).collect()
     }
 
     fn record(&mut self, record: &Record) -> io::Result<()> {
@@ -365,7 +380,7 @@ impl<'a> Recorder<'a> {
                 cell,
                 reason,
                 tail,
-                log,
+                log: Some(log),
                 ..
             } => self.lost(*cell, reason, tail, log)?,
             Event::CellLog { cell, level, message } => self.log(*cell, *level, message)?,

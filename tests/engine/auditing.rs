@@ -63,6 +63,8 @@ fn what_is_repeatable_is_reproduced_and_that_is_recorded() {
             &json!(provenir_build_id::BUILD)
         )
     );
+    let head = context.run(&["audit", "--all"]).assert_code(0).stderr;
+    assert!(head.starts_with("auditing 7 cells\n"), "{head}");
     let told = context.run(&["audit", "--all", "--quiet"]).assert_code(0);
     assert!(
         told.stdout.starts_with("7 of 7 cells reproduced (provenir "),
@@ -122,7 +124,7 @@ fn what_comes_out_differently_is_told_to_the_row() {
     );
     assert_eq!(
         told[1],
-        "  second[a=2]: output sum differs: column value, row 0: 1.5 became 2.5 (largest relative difference 4.0e-1)"
+        "  second[a=2]: output sum differs: column value, row 0 (counted from 0): 1.5 became 2.5 (numbers differ by at most 4.0e-1 of the greatest magnitude in their column)"
     );
     let found = audit(&context, &["--sample", "100"], 1);
     assert_eq!(with(&found, "differs"), ["second[a=2]"]);
@@ -140,7 +142,7 @@ fn what_comes_out_differently_is_told_to_the_row() {
     }
     let lineage = context.run(&["lineage", "second[a=2]"]).assert_code(0).stdout;
     assert!(
-        lineage.contains("not reproduced (output sum: column value, row 0: 1.5 became 2.5 "),
+        lineage.contains("not reproduced (output sum: column value, row 0 (counted from 0): 1.5 became 2.5 "),
         "{lineage}"
     );
     let lineage = context.run(&["lineage", "second[a=1]"]).assert_code(0).stdout;
@@ -212,17 +214,31 @@ fn what_is_not_repeatable_is_not_held_against_it() {
         "#,
     );
     context.executed(&[]);
-    let found = audit(&context, &["--sample", "2"], 0);
+    let found = audit(&context, &["--all"], 0);
     assert_eq!(with(&found, "volatile").len(), 2);
+    let refused = context.run(&["audit", "--sample", "2"]).assert_code(2).stderr;
+    insta::assert_snapshot!(refused, @"error: nothing of what the store has could be compared: its results are volatile, or made from what is");
     let told = context.run(&["audit", "--all", "--quiet"]).assert_code(0).stdout;
     assert!(
         told.starts_with("0 of 2 cells reproduced, 2 not compared (provenir "),
         "{told}"
     );
     assert!(
-        told.ends_with("\n  not compared, because they are declared volatile: time, after\n"),
+        told.ends_with("\n  not compared, because they are volatile, or made from what is: time, after\n"),
         "{told}"
     );
+    // A sample has other things to pick.
+    let manifest = String::from_utf8(context.read("pipeline.toml")).unwrap();
+    context.write(
+        "pipeline.toml",
+        &format!("{manifest}\nstages.plain = {{ kind = \"noop\" }}\n"),
+    );
+    context.executed(&[]);
+    for seed in ["0", "1", "2", "3", "4"] {
+        let found = audit(&context, &["--sample", "1", "--seed", seed], 0);
+        assert_eq!(with(&found, "reproduced"), ["plain"]);
+        assert_eq!(found["not_comparable"], json!(["time", "after"]));
+    }
 }
 
 #[test]
@@ -272,6 +288,28 @@ fn what_is_left_out_is_named() {
 }
 
 #[test]
+fn what_was_named_and_not_audited_is_no_success() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    fs_err::remove_file(context.object("second[a=2]")).unwrap();
+    let arguments = ["audit", "--quiet", "--cell", "second[a=1]", "--cell", "total"];
+    let told = context.run(&arguments).assert_code(1).stdout;
+    assert!(
+        told.contains("\n  total could not be computed again: the artifact of second[a=2] is missing\n"),
+        "{told}"
+    );
+    let found = audit(&context, &["--cell", "first[a=1]", "--cell", "second[a=2]"], 1);
+    assert_eq!(
+        found["not_audited"],
+        json!([{ "cell": "second[a=2]", "reason": "the artifact of second[a=2] is missing" }])
+    );
+    // What was not named is only counted.
+    assert_eq!(audit(&context, &["--all"], 0)["not_audited"], json!([]));
+    context.run(&["audit", "--sample", "0"]).assert_code(2);
+    context.run(&["runs", "--limit", "0"]).assert_code(2);
+}
+
+#[test]
 fn what_fails_now_is_told() {
     let context = Context::new(
         r#"
@@ -291,6 +329,55 @@ fn what_fails_now_is_told() {
     let found = audit(&context, &["--all"], 1);
     assert_eq!(with(&found, "failed"), ["flaky"]);
     assert_eq!(with(&found, "blocked"), ["after"]);
+    // Lineage tells it, equal verdicts in one line.
+    let lineage = || context.run(&["lineage", "flaky"]).assert_code(0).stdout;
+    let failed = "\nfailed when it was computed again (";
+    assert!(
+        lineage().contains(failed) && !lineage().contains(" times, last by "),
+        "{}",
+        lineage()
+    );
+    audit(&context, &["--cell", "flaky"], 1);
+    assert_eq!(lineage().matches(failed).count(), 1, "{}", lineage());
+    assert!(
+        lineage().contains(") 2 times, last by provenir "),
+        "{}",
+        lineage()
+    );
+}
+
+#[test]
+fn the_log_of_what_fails_is_where_it_is_told_to_be() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "logs"
+        [stages.run]
+        kind = "command"
+        [stages.run.params]
+        argv = ["sh", "-c", 'echo telling; test ! -e "$HOME/broken" && echo 1 > out.txt']
+        inherit = ["HOME"]
+        outputs.out.file = "out.txt"
+        "#,
+    );
+    context.executed(&[]);
+    context.write("broken", "");
+    let told = context.run(&["audit", "--all"]).assert_code(1).stderr;
+    assert!(
+        told.contains("the last lines of its log:\n  | telling\n") && !told.contains("\n  log: "),
+        "{told}"
+    );
+    let told = context
+        .run(&["audit", "--all", "--scratch", "kept"])
+        .assert_code(1)
+        .stderr;
+    let log = told
+        .lines()
+        .find_map(|line| line.strip_prefix("  log: "))
+        .unwrap();
+    assert!(log.starts_with("kept/logs/"), "{told}");
+    let log = String::from_utf8(context.read(log)).unwrap();
+    assert!(log.contains(" telling\n"), "{log}");
 }
 
 #[test]

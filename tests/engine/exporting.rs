@@ -356,7 +356,7 @@ fn what_is_not_at_hand_any_more_is_said_and_not_made_up() {
     run [RUN]: 7 cells, 7 artifacts ([SIZE] bytes), 1 file from outside
     warning: the bytes of 1 artifact are not in the store any more: listed by their BLAKE3 alone, without SHA-256, and not included ([DIGEST])
       help: `provenir run` computes them again
-    warning: 1 file from outside is not as it was taken: listed by the BLAKE3 of then alone, and not included (`[FOLDER]/data.txt`)
+    warning: 1 source file has changed since it was taken: only its BLAKE3 of that time is given (`[FOLDER]/data.txt`)
     ");
     let (cells, problems) = check_crate(&context.path("crate"));
     assert_eq!(problems, [""; 0]);
@@ -669,6 +669,15 @@ fn a_request_that_cannot_be_met_says_why() {
     error: there is no stage `nothing`
       help: there is `first`, `second`, `total`
     ");
+    insta::assert_snapshot!(said(&["nothing.svg", "--format", "prov"]), @r"
+    error: there is no file `nothing.svg`, and no stage `nothing`
+      help: there is `first`, `second`, `total`
+    ");
+    let lineage = context.run(&["lineage", "nothing.svg"]).assert_code(2).stderr;
+    insta::assert_snapshot!(lineage, @r"
+    error: there is no file `nothing.svg`, and no stage `nothing`
+      help: there is `first`, `second`, `total`
+    ");
     insta::assert_snapshot!(said(&["total.sum", "--format", "prov"]), @"error: `total.sum` names an output; a run, a figure or a cell is exported, with all its outputs");
     insta::assert_snapshot!(said(&["last", "--format", "prov", "--set", "stages.total.params.value=1"]), @r"
     error: --set, --axis, --profile and --only go with a manifest or a cell; a run, a file and a digest are exported as they were made
@@ -738,6 +747,41 @@ fn a_request_that_cannot_be_met_says_why() {
             .run(&["export", "--format", "ro-crate", "--out", "locked/crate"])
             .assert_code(3);
     }
+}
+
+/// What a digest is of can be read beside it, and has nothing of the run: equal manifests have equal digests.
+#[test]
+fn the_digest_of_a_resolved_manifest_is_that_of_its_text_and_the_same_in_each_run() {
+    let context = chain();
+    let resolved = || {
+        let statement = json(&printed(&context, "in-toto", &["last"]));
+        let dependencies = statement["predicate"]["buildDefinition"]["resolvedDependencies"].clone();
+        let dependencies = dependencies.as_array().unwrap().iter().rev();
+        let role = "resolved manifest";
+        // The run itself comes last.
+        let mut manifests = dependencies.filter(|found| found["annotations"]["role"] == role);
+        manifests.next().unwrap().clone()
+    };
+    context.executed(&[]);
+    let first = resolved();
+    assert_eq!(first["name"], "resolved manifest of chain");
+    assert_eq!(
+        first["annotations"]["takenFrom"],
+        context.path("pipeline.toml").as_str()
+    );
+    let text = first["annotations"]["text"].as_str().unwrap();
+    assert_eq!(first["digest"]["blake3"], Digest::of(text.as_bytes()).hex());
+    let event = json(printed(&context, "openlineage", &[]).lines().next().unwrap());
+    let facet = &event["run"]["facets"]["provenir_run"];
+    assert_eq!(facet["manifest"]["path"], context.path("pipeline.toml").as_str());
+    assert_eq!(facet["resolvedManifest"]["text"], text);
+    assert_eq!(facet["resolvedManifest"]["digests"], first["digest"]);
+    context.executed(&["--force", "total"]);
+    let second = resolved();
+    assert_ne!(first["annotations"]["run"], second["annotations"]["run"]);
+    assert_eq!(first["digest"], second["digest"]);
+    exported(&context, "ro-crate", &["last", "--out", "crate"]);
+    assert_eq!(context.read("crate/manifest.toml"), text.as_bytes());
 }
 
 #[test]

@@ -152,3 +152,100 @@ fn two_runs_are_compared_from_the_manifest_to_the_numbers() {
         (&json!(7), &json!({}), &json!([]))
     );
 }
+
+/// A file that was never added to the repository is in no commit, which says nothing of it.
+#[test]
+fn files_that_the_repository_does_not_hold_are_named_beside_the_commit() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "files"
+        axes.name = ["a", "b", "kept"]
+        [stages.read]
+        kind = "noop"
+        params = { file = "data/${name}.txt" }
+        [stages.elsewhere]
+        kind = "noop"
+        params = { file = "/etc/passwd" }
+        "#,
+    );
+    for name in ["a", "b", "kept"] {
+        context.write(&format!("data/{name}.txt"), name);
+    }
+    context.write(".gitignore", "data/b.txt\n");
+    git(&context, &["init", "--quiet"]);
+    git(&context, &["add", "data/kept.txt", ".gitignore"]);
+    git(&context, &["commit", "--quiet", "-m", "x"]);
+    context.executed(&[]);
+    let untracked = || listed(&context, &["-n", "1"])[0]["git"]["untracked"].clone();
+    assert_eq!(untracked(), json!(["pipeline.toml", "data/a.txt", "data/b.txt"]));
+    let table = context.run(&["runs"]).assert_code(0).stdout;
+    assert!(table.contains(", without pipeline.toml and 2 more"), "{table}");
+    let export = context
+        .run(&["export", "--format", "in-toto", "--out", "-"])
+        .assert_code(0)
+        .stdout;
+    assert!(export.contains("\"data/b.txt\""), "{export}");
+    git(&context, &["add", "--force", "pipeline.toml", "data"]);
+    git(&context, &["commit", "--quiet", "-m", "y"]);
+    context.executed(&["--force", "read"]);
+    assert_eq!(untracked(), Value::Null);
+    let runs = listed(&context, &[]);
+    let names = [1, 0].map(|run: usize| runs[run]["run"].as_str().unwrap());
+    let told = context.run(&["diff", names[0], names[1]]).assert_code(0).stdout;
+    assert!(told.contains(", without pipeline.toml and 2 more → "), "{told}");
+}
+
+#[test]
+fn renamed_stages_are_paired_and_runs_that_executed_nothing_have_no_platform() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    context.write("pipeline.toml", &CHAIN.replace("first", "begin"));
+    assert_eq!(context.executed(&[]), [""; 0]);
+    let names: Vec<String> = context
+        .runs()
+        .iter()
+        .map(|run| run.file_name().unwrap().to_owned())
+        .collect();
+    let outcome = context.run(&["diff", &names[0], &names[1]]).assert_code(0);
+    let told = &outcome.stdout;
+    for a in 1..=3 {
+        let line = format!("  begin[a={a}]: the same as `first[a={a}]`, which it was named before\n");
+        assert!(told.contains(&line), "{told}");
+    }
+    assert!(
+        !told.contains("only in the") && !told.contains("platform"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_killed_run_is_listed_with_what_its_records_tell() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "killed"
+        stages.quick = { kind = "noop" }
+        stages.slow = { kind = "sleep", params = { seconds = 600 }, inputs = { one = "quick" } }
+        "#,
+    );
+    let mut running = context.start(&[]);
+    running.wait_for("cell-started", "slow");
+    running.signal(rustix::process::Signal::KILL);
+    running.finish();
+    let run = &listed(&context, &[])[0];
+    assert_eq!(run["state"], "no end recorded: killed, or the disk failed");
+    assert_eq!(
+        (&run["summary"], &run["so_far"]["ran"]),
+        (&Value::Null, &json!(1))
+    );
+    assert!(run["so_far"]["seconds"].as_f64().unwrap() > 0.0, "{run}");
+    let table = context.run(&["runs"]).assert_code(0).stdout;
+    assert!(table.contains("1 cell executed"), "{table}");
+    assert!(table.lines().next().unwrap().contains("time"), "{table}");
+    let none = context.run(&["runs", "--pipeline", "x"]).assert_code(0).stderr;
+    assert_eq!(
+        none,
+        "no such run is recorded (a run that finds nothing to do and what the one before had is not)\n"
+    );
+}

@@ -95,6 +95,27 @@ fn a_damaged_object_is_named_taken_out_and_computed_again() {
     assert!(!object.exists());
     let found = json(&context, &["verify", "--json"], 1);
     assert_eq!(found["missing"][0]["cells"], serde_json::json!(["second[a=2]"]));
+    // What took it out is told, before and after it is made again, and not of what is lost later.
+    let discarded = ": `provenir verify --discard` removed it on ";
+    let told = |command: &str| context.run(&[command, "second[a=2]"]).assert_code(0).stdout;
+    let plan = || context.run(&["plan"]).assert_code(0).stdout;
+    assert!(plan().contains(discarded), "{}", plan());
+    let why = told("why");
+    assert!(
+        why.contains(&format!("is not in the store any more{discarded}"))
+            && why.contains(", because it was damaged\n"),
+        "{why}"
+    );
+    assert_eq!(context.executed(&[]), ["second[a=2]"]);
+    let why = told("why");
+    assert!(
+        why.contains(&format!("was not in the store any more{discarded}")),
+        "{why}"
+    );
+    fs_err::remove_file(&object).unwrap();
+    let why = told("why");
+    assert!(why.contains("is not in the store any more\n"), "{why}");
+    assert!(!plan().contains(discarded), "{}", plan());
     assert_eq!(context.executed(&[]), ["second[a=2]"]);
     context.run(&["verify"]).assert_code(0);
     context.check_store();
@@ -213,7 +234,7 @@ fn a_collection_shows_first_and_removes_what_nothing_reaches() {
     for line in &lines[4..8] {
         assert!(
             line.ends_with(&format!(
-                "last used by run {run}, not the latest of `pipeline.toml`"
+                "last used by run {run} of `pipeline.toml`, which is older than the run that is kept"
             )),
             "{line}"
         );

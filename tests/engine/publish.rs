@@ -275,3 +275,19 @@ fn whose_place_a_copy_takes_is_told() {
     let told = context.run(&["run"]).assert_code(0).stderr;
     assert!(!told.contains("warning"), "{told}");
 }
+
+#[test]
+fn status_counts_published_files_that_are_not_as_they_were_left() {
+    let context = Context::new(CHAIN);
+    let status = || context.run(&["status"]).assert_code(0).stdout;
+    assert!(!status().contains("published"), "nothing was published yet");
+    context.executed(&[]);
+    assert!(!status().contains("published"), "{}", status());
+    let told = "\n1 published file is missing or altered: `provenir plan` tells which\n";
+    context.write("out/total.parquet", "altered");
+    assert!(status().contains(told), "{}", status());
+    fs_err::remove_file(context.path("out/total.parquet")).unwrap();
+    assert!(status().contains(told), "{}", status());
+    context.executed(&[]);
+    assert!(!status().contains("published"), "{}", status());
+}

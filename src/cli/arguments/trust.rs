@@ -77,7 +77,7 @@ pub(in crate::cli) struct RunsArguments {
     #[arg(long)]
     pub(in crate::cli) failed: bool,
     /// So many, the latest first.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = measure::parse_count)]
     pub(in crate::cli) limit: usize,
     /// Print a list of JSON objects.
     #[arg(long)]
@@ -140,7 +140,7 @@ pub(in crate::cli) struct AuditArguments {
     #[arg(long, value_name = "CELL")]
     pub(in crate::cli) cell: Vec<String>,
     /// So many cells, each from what the store has of its inputs.
-    #[arg(long, value_name = "N", conflicts_with_all = ["cell", "all"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["cell", "all"], value_parser = measure::parse_count)]
     pub(in crate::cli) sample: Option<usize>,
     /// Another seed takes another sample.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -155,8 +155,8 @@ pub(in crate::cli) struct AuditArguments {
     /// Processor cores that cells may occupy together [default: all].
     #[arg(long, short, value_name = "N", value_parser = measure::parse_jobs)]
     pub(in crate::cli) jobs: Option<u32>,
-    /// Compute there, in a new folder, and leave what comes out [default: in the store's folder for temporary files, removed
-    /// at the end].
+    /// Compute there, in a new folder, and leave what comes out, with the logs [default: in the store's folder for temporary
+    /// files, removed at the end].
     #[arg(long, value_name = "FOLDER", value_parser = path())]
     pub(in crate::cli) scratch: Option<Utf8PathBuf>,
     /// Print an object of JSON.

@@ -185,9 +185,14 @@ fn tell(which: Option<String>, provenance: &Provenance, without_data: bool) {
         .collect();
     if !changed.is_empty() {
         terminal::say(&format!(
-            "warning: {} from outside {} not as it was taken: listed by the BLAKE3 of then alone, and not included ({})",
-            count(changed.len(), "file"),
-            if changed.len() == 1 { "is" } else { "are" },
+            "warning: {} since {} taken: only {} BLAKE3 of that time is given ({})",
+            if changed.len() == 1 {
+                "1 source file has changed".to_owned()
+            } else {
+                format!("{} source files have changed", grouped(changed.len()))
+            },
+            if changed.len() == 1 { "it was" } else { "they were" },
+            if changed.len() == 1 { "its" } else { "their" },
             listed(changed.into_iter()),
         ));
     }

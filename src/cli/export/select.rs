@@ -271,6 +271,10 @@ fn of_cells(
     text: &str,
 ) -> Result<Found, CommandError> {
     let (selector, rest) = Selector::parse(text)?;
+    if rest.starts_with('.') && manifest.manifest.is_file() {
+        let plan = session::load(edition, &manifest.manifest, &manifest.overrides)?;
+        selector.neither(text, rest, &plan)?;
+    }
     if !rest.is_empty() {
         return Err(CommandError::request(format!(
             "`{text}` names an output; a run, a figure or a cell is exported, with all its outputs"

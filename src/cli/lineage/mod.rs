@@ -223,6 +223,7 @@ fn trace_cell(
         )));
     }
     let plan = session::plan(edition, &arguments.manifest)?;
+    selector.neither(&arguments.what, rest, &plan)?;
     let cell = selector.cell(&plan)?;
     let name = plan.name(cell);
     let survey = Survey::take(&plan, store, &std::collections::BTreeSet::new())?;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::by_port;
-use crate::audit::Verdict;
+use crate::audit::{Record, Verdict};
 use crate::cli::describe::cut;
 use crate::cli::{session, terminal};
 use crate::display::duration;
@@ -72,17 +72,32 @@ fn heading(node: &Node, width: Option<usize>) -> String {
     for second in &node.seconds {
         let _ = writeln!(text, "{second}");
     }
+    // Equal verdicts are one line, where the last of them stands.
+    let mut verdicts: Vec<(String, usize, &Record)> = Vec::new();
     for record in &node.audits {
         if let Some(told) = verdict(&record.verdict) {
-            let _ = writeln!(
-                text,
-                "{told} by provenir {}, build {}, on host {} ({})",
-                record.version,
-                record.build,
-                record.host,
-                record.time.strftime("%Y-%m-%d %H:%M:%S UTC")
-            );
+            let same = verdicts.iter().position(|(known, ..)| *known == told);
+            let before = same.map_or(0, |position| verdicts.remove(position).1);
+            verdicts.push((told, before + 1, record));
         }
+    }
+    let more = verdicts.len().saturating_sub(SHOWN);
+    if more > 0 {
+        let _ = writeln!(text, "{more} other verdicts of earlier audits");
+    }
+    for (told, times, record) in &verdicts[more..] {
+        let times = match times {
+            1 => String::new(),
+            times => format!(" {times} times, last"),
+        };
+        let _ = writeln!(
+            text,
+            "{told}{times} by provenir {}, build {}, on host {} ({})",
+            record.version,
+            record.build,
+            record.host,
+            record.time.strftime("%Y-%m-%d %H:%M:%S UTC")
+        );
     }
     text
 }
@@ -107,7 +122,11 @@ fn verdict(verdict: &Verdict) -> Option<String> {
         Verdict::WithinTolerance { largest, .. } => {
             Some(format!("reproduced on another platform within {largest:.1e}"))
         }
-        Verdict::Failed { .. } | Verdict::Blocked | Verdict::Volatile => None,
+        Verdict::Failed { message } => Some(format!(
+            "failed when it was computed again ({})",
+            message.lines().next().unwrap_or_default()
+        )),
+        Verdict::Blocked | Verdict::Volatile => None,
     }
 }
 

@@ -154,6 +154,7 @@ fn of_cell(difference: &CellDifference) -> String {
     match difference {
         CellDifference::Removed => "only in the first".to_owned(),
         CellDifference::Added => "only in the second".to_owned(),
+        CellDifference::Renamed { old } => format!("the same as `{old}`, which it was named before"),
         CellDifference::Action { differences, .. } if differences.is_empty() => {
             "another action gave the same".to_owned()
         }

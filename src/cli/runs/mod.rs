@@ -7,6 +7,7 @@ mod diff;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::arguments::{OverrideArguments, RunsAction, RunsArguments, StoreArguments};
@@ -16,7 +17,7 @@ use super::{environment, session, terminal};
 use crate::display::{counts, duration, grouped};
 use crate::exec::Summary;
 use crate::manifest::{alike, apart};
-use crate::record::{Annotation, OutcomeFile, RunFile, RunStore, StoredRun};
+use crate::record::{Annotation, OutcomeFile, Record, RunFile, RunStore, StoredRun};
 use crate::store::{Layout, Store, StoreError};
 
 pub(super) use diff::diff;
@@ -82,7 +83,7 @@ pub(super) fn state(summary: Option<&Summary>, is_running: bool) -> &'static str
         Some(summary) if summary.is_incomplete() => "failed in part",
         Some(_) => "done",
         None if is_running => "running",
-        None => "ended without a last word: killed, or unable to write",
+        None => "no end recorded: killed, or the disk failed",
     }
 }
 
@@ -107,14 +108,21 @@ struct Listed {
     outcome: Option<OutcomeFile>,
     annotation: Annotation,
     state: &'static str,
+    /// What its records tell of a run whose end is not recorded.
+    so_far: Option<Summary>,
 }
 
 impl Listed {
     fn read(run: StoredRun) -> Result<Self, StoreError> {
         let outcome = run.outcome()?;
         let is_running = outcome.is_none() && run.is_running()?;
+        let head = run.head()?;
         Ok(Self {
-            head: run.head()?,
+            so_far: match &outcome {
+                Some(_) => None,
+                None => Some(so_far(&run, head.as_ref())?),
+            },
+            head,
             annotation: run.annotation()?,
             state: state(outcome.as_ref().map(|outcome| &outcome.summary), is_running),
             outcome,
@@ -125,6 +133,35 @@ impl Listed {
     fn summary(&self) -> Option<&Summary> {
         self.outcome.as_ref().map(|outcome| &outcome.summary)
     }
+
+    /// What it did, as far as that is recorded.
+    fn known(&self) -> Option<&Summary> {
+        self.summary().or(self.so_far.as_ref())
+    }
+}
+
+/// What the records of a run tell that has not ended, or was killed: its cells, and the time until the last of them was over.
+fn so_far(run: &StoredRun, head: Option<&RunFile>) -> Result<Summary, StoreError> {
+    let mut summary = Summary::default();
+    let mut failed = run.failed_at()?;
+    let mut ends: Vec<Timestamp> = failed.values().copied().collect();
+    for record in run.records()? {
+        match record {
+            Record::Executed(executed) => {
+                summary.ran += 1;
+                failed.remove(&executed.cell);
+                let lasted = SignedDuration::try_from_secs_f64(executed.seconds).ok();
+                ends.extend(lasted.and_then(|lasted| executed.started.checked_add(lasted).ok()));
+            }
+            Record::Reused { cells, .. } => summary.reused += cells.len(),
+            Record::Failed { .. } => {}
+        }
+    }
+    summary.failed = failed.len();
+    if let (Some(head), Some(last)) = (head, ends.into_iter().max()) {
+        summary.seconds = last.duration_since(head.started).as_secs_f64().max(0.0);
+    }
+    Ok(summary)
 }
 
 fn list(arguments: &RunsArguments) -> Result<Exit, CommandError> {
@@ -163,7 +200,7 @@ fn list(arguments: &RunsArguments) -> Result<Exit, CommandError> {
     }
     if shown.is_empty() {
         terminal::say(
-            "no recorded run fits; a run that finds what the one before had leaves no record of its own",
+            "no such run is recorded (a run that finds nothing to do and what the one before had is not)",
         );
         return Ok(Exit::Done);
     }
@@ -199,9 +236,9 @@ fn table(shown: &[Listed]) -> String {
                 .map_or_else(String::new, |manifest| session::short(&manifest).into_string()),
             head.map_or_else(String::new, options),
             listed.state.to_owned(),
-            listed.summary().map_or_else(String::new, counts),
+            listed.known().map_or_else(String::new, counts),
             listed
-                .summary()
+                .known()
                 .map_or_else(String::new, |summary| duration(summary.seconds)),
             host(listed).filter(|_| hosts.len() > 1).unwrap_or_default(),
             git.map_or_else(String::new, ToString::to_string),
@@ -248,6 +285,7 @@ fn as_json(listed: &Listed) -> Value {
         "ended": listed.outcome.as_ref().map(|outcome| outcome.ended),
         "state": listed.state,
         "summary": listed.summary(),
+        "so_far": listed.so_far,
         "command": head.map(|head| &head.command),
         "program": head.map(|head| &head.program),
         "host": head.map(|head| &head.host),

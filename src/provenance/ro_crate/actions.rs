@@ -5,6 +5,7 @@ use super::workflow::{Role, exemplify, parameter, step, tool};
 use super::{Crate, MANIFEST};
 use crate::provenance::identity::{HOME, encoded, offset_time, uri};
 use crate::provenance::model::{Cell, Ending, Run};
+use crate::record::Git;
 
 const COMPLETED: &str = "http://schema.org/CompletedActionStatus";
 const FAILED: &str = "http://schema.org/FailedActionStatus";
@@ -210,6 +211,7 @@ impl Crate<'_> {
                 "git diff, BLAKE3",
                 git.and_then(|git| git.diff).map(|diff| diff.hex()).into(),
             ),
+            ("files that git does not track", git.and_then(Git::lacking).into()),
         ];
         for (name, value) in facts {
             if !value.is_null() {

@@ -28,7 +28,7 @@ impl Crate<'_> {
             if index == self.provenance.main {
                 parts.insert(0, run.file.place.to_string());
             } else {
-                let mut entity = self.file(&run.file, &format!("manifest of run {}", run.id));
+                let mut entity = self.file(&run.file, &format!("resolved manifest of run {}", run.id));
                 entity["description"] =
                     "The manifest, as it was resolved, of a run whose results were taken.".into();
                 graph.add(entity);

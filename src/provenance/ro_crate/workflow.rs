@@ -81,7 +81,16 @@ impl Crate<'_> {
     pub(super) fn add_workflow(&self, graph: &mut Graph) {
         let run = self.provenance.run();
         let version = match &run.git {
-            Some(git) => format!("git {}{}", git.commit, if git.dirty { ", dirty" } else { "" }),
+            Some(git) => format!(
+                "git {}{}{}",
+                git.commit,
+                if git.dirty { ", dirty" } else { "" },
+                if git.untracked.is_empty() {
+                    ""
+                } else {
+                    ", without all files of the run"
+                }
+            ),
             None => format!("blake3 {}", run.file.blake3),
         };
         let tools = self.tools();
@@ -96,7 +105,7 @@ impl Crate<'_> {
         graph.add(without_nulls(json!({
             "@id": MANIFEST,
             "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"],
-            "name": run.pipeline,
+            "name": format!("resolved manifest of {}", run.pipeline),
             "description": run.resolved["pipeline"]["description"],
             "conformsTo": reference(WORKFLOW_PROFILE),
             "programmingLanguage": reference(LANGUAGE),

@@ -14,7 +14,7 @@ const BEGINNING: u64 = 16 << 20;
 const END: usize = 256 << 10;
 
 /// The log of a running cell: all that it says, or, where that would fill the disk, the beginning and the end.
-pub(super) struct CellLog {
+pub(crate) struct CellLog {
     path: Utf8PathBuf,
     /// Made with the first line.
     file: Option<fs_err::File>,
@@ -26,7 +26,7 @@ pub(super) struct CellLog {
 }
 
 impl CellLog {
-    pub(super) fn new(path: &Utf8Path) -> Self {
+    pub(crate) fn new(path: &Utf8Path) -> Self {
         Self {
             path: path.to_owned(),
             file: None,
@@ -38,7 +38,7 @@ impl CellLog {
     }
 
     /// Adds lines, with the time.
-    pub(super) fn say(&mut self, level: Level, message: &str) -> io::Result<()> {
+    pub(crate) fn say(&mut self, level: Level, message: &str) -> io::Result<()> {
         let level = match level {
             Level::Info | Level::Notice => "",
             Level::Warning => "warning: ",
@@ -80,7 +80,7 @@ impl CellLog {
     }
 
     /// Writes what was held back; gives the path where there is a log.
-    pub(super) fn finish(mut self) -> io::Result<Option<Utf8PathBuf>> {
+    pub(crate) fn finish(mut self) -> io::Result<Option<Utf8PathBuf>> {
         if !self.end.is_empty() {
             let mut text = String::new();
             if self.left_out > 0 {

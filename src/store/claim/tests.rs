@@ -139,7 +139,14 @@ fn a_link_or_a_pipe_in_the_place_of_a_claim_holds_nobody_up_for_ever() {
         &|| fs_err::os::unix::fs::symlink(&place, &place).unwrap(),
         &|| {
             let mode = rustix::fs::Mode::RUSR;
-            rustix::fs::mknodat(rustix::fs::CWD, &place, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+            rustix::fs::mknodat(
+                rustix::fs::CWD,
+                place.as_str(),
+                rustix::fs::FileType::Fifo,
+                mode,
+                0,
+            )
+            .unwrap();
         },
     ];
     for plant in plants {
