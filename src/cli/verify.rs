@@ -12,7 +12,7 @@ use super::error::{CommandError, Exit};
 use super::measure::{bytes, count};
 use super::{environment, session, terminal};
 use crate::record::{Damaged, FlawedRun, History, RunStore};
-use crate::store::{ActionKey, Remover, Scope, Store, StoreError, Verification, hash_file};
+use crate::store::{ActionKey, Catalogue, Remover, Scope, Store, StoreError, Verification, hash_file};
 
 /// So many of a kind are named.
 const SHOWN: usize = 50;
@@ -102,8 +102,9 @@ pub(super) fn verify(arguments: &VerifyArguments) -> Result<Exit, CommandError> 
 /// Takes what is damaged out of the store, objects and results that cannot be understood, and notes that.
 fn discard(store: &Store, found: &Verification) -> Result<(), CommandError> {
     let mut damaged = Damaged::default();
+    let lengths = Catalogue::read(store.layout())?.lengths();
     for object in found.damaged.keys() {
-        if store.discard_if_damaged(object)? {
+        if store.discard_if_damaged(object, lengths.get(object).copied())? {
             damaged.objects.push(*object);
         }
     }

@@ -119,6 +119,10 @@ impl<'a> Bars<'a> {
             }
             Event::CellRetried { cell, .. } => cell,
             // The other cell was done, and is not any more.
+            Event::CellLost { .. } => {
+                self.run.dec(1);
+                return;
+            }
             Event::CellRepairing { reader, .. } => {
                 self.run.dec(1);
                 reader

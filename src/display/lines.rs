@@ -155,7 +155,7 @@ impl<'a> Lines<'a> {
                 }
             }
             _ => {
-                if let Event::CellRepairing { .. } = event {
+                if let Event::CellRepairing { .. } | Event::CellLost { .. } = event {
                     self.done = self.done.saturating_sub(1);
                 }
                 if let Some(told) = sentence(event) {

@@ -54,6 +54,10 @@ pub(super) fn sentence(event: &Event<'_>) -> Option<String> {
         Event::CellReused {
             cell, awaited: true, ..
         } => format!("arrived: {cell}"),
+        Event::CellLost { cell, object } => format!(
+            "warning: the artifact {} of {cell} was removed from the store meanwhile; the cell runs again",
+            object.short()
+        ),
         Event::CellRepairing { cell, reader, object } => format!(
             "warning: the artifact {} is damaged; {cell}, which made it, runs again, and then {reader}, which was to read it",
             object.short()

@@ -1,6 +1,6 @@
 //! What becomes of a cell when something is known about it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use provenir_api::Digest;
 use provenir_api::protocol::{Blame, Failed};
@@ -11,7 +11,7 @@ use super::scheduler::Scheduler;
 use super::state::{End, Fate, State};
 use super::survey::Due;
 use crate::plan::CellIndex;
-use crate::store::{ActionKey, Commit, Committed, Lookup, MissReason, Outcome, StoreError};
+use crate::store::{ActionKey, Artifact, Commit, Committed, Lookup, MissReason, Outcome, StoreError};
 
 impl Scheduler<'_, '_> {
     /// Puts a cell whose action is to be executed in line, or behind a cell of this run that is the same action.
@@ -91,7 +91,12 @@ impl Scheduler<'_, '_> {
             }
             MissReason::NoResult | MissReason::Missing(_) => return,
         };
-        match self.store.discard_if_damaged(object) {
+        let result = self.store.result(&key).ok().flatten();
+        let outputs = result.as_ref().map(|result| result.outputs.as_slice());
+        match self
+            .store
+            .discard_if_damaged(object, length_in(outputs.unwrap_or_default(), object))
+        {
             Ok(true) => self.voice.say(&Event::CellDamaged {
                 cell: self.cell(cell),
                 object: *object,
@@ -239,6 +244,27 @@ impl Scheduler<'_, '_> {
         }
     }
 
+    /// Has cells run again an object of which somebody removed beside this run.
+    pub(super) fn recover(&mut self, lost: BTreeMap<CellIndex, Digest>) {
+        if !lost.is_empty() && self.consumers.is_empty() {
+            self.link();
+        }
+        for (cell, object) in lost {
+            let State::Done(result) = &self.states[cell] else {
+                continue;
+            };
+            let key = result.key();
+            self.voice.say(&Event::CellLost {
+                cell: self.cell(cell),
+                object,
+            });
+            self.fates[cell] = None;
+            self.forced.insert(cell);
+            self.causes.insert(cell, Due::Miss(MissReason::Missing(object)));
+            self.enqueue(cell, key);
+        }
+    }
+
     /// An object that a cell was to read is damaged: takes it out of the store and has the cell that makes it run
     /// again, with the reader waiting for it. Says whether it could.
     fn repair(&mut self, reader: CellIndex, key: ActionKey, object: Digest) -> Result<bool, StoreError> {
@@ -247,7 +273,12 @@ impl Scheduler<'_, '_> {
         } else {
             MissReason::Missing(object)
         };
-        if !self.store.discard_if_damaged(&object)? {
+        let inputs = self.plan.cells[reader].inputs.iter();
+        let lengths = inputs.filter_map(|input| {
+            let artifact = self.states.artifact(input).ok()?;
+            (artifact.object == object).then_some(artifact.size)
+        });
+        if !self.store.discard_if_damaged(&object, lengths.max())? {
             return Ok(false);
         }
         let makes = |producer: CellIndex| {
@@ -288,4 +319,10 @@ impl Scheduler<'_, '_> {
         self.enqueue(producer, producer_key);
         Ok(true)
     }
+}
+
+/// The length of an object that is among outputs.
+fn length_in(outputs: &[Artifact], object: &Digest) -> Option<u64> {
+    let named = outputs.iter().filter(|artifact| artifact.object == *object);
+    named.map(|artifact| artifact.size).max()
 }

@@ -1,6 +1,6 @@
 //! What a run leaves behind: counts, copies, and what is remembered of its cells.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -32,7 +32,7 @@ impl Scheduler<'_, '_> {
             .remember_cell(Arc::clone(&self.manifest), self.plan.name(cell), key);
     }
 
-    /// Publishes, counts, and says that nothing more happens.
+    /// Counts, and says that nothing more happens.
     pub(super) fn end(mut self) -> RunOutcome {
         for worker in self.workers.values_mut() {
             worker.dismiss();
@@ -55,7 +55,7 @@ impl Scheduler<'_, '_> {
         }
         self.count();
         self.remember_all(&results);
-        let published = self.publish(&results);
+        let published: Vec<Utf8PathBuf> = std::mem::take(&mut self.published).into_values().collect();
         self.check_voice();
         self.store.flush();
         self.summary.seconds = self.began.elapsed().as_secs_f64();
@@ -90,13 +90,21 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Publishes copies of what is known; gives those that are in their places.
-    fn publish(&mut self, results: &[Option<Committed>]) -> Vec<Utf8PathBuf> {
-        let mut published = Vec::new();
+    /// Publishes copies of what is known. Says whether cells have to run again for it: those whose artifacts somebody has removed
+    /// beside this run.
+    pub(super) fn publish(&mut self) -> bool {
+        let mut lost = BTreeMap::new();
         let mut folders = BTreeSet::new();
-        for (index, (cell, result)) in self.plan.cells.iter().zip(results).enumerate() {
-            let Some(result) = result else { continue };
-            for publish in &cell.publish {
+        let cells = match self.unpublished.take() {
+            Some(cells) => cells.into_iter().collect(),
+            None => (0..self.plan.cells.len()).collect::<Vec<_>>(),
+        };
+        for index in cells {
+            let State::Done(result) = &self.states[index] else {
+                continue;
+            };
+            let result = result.clone();
+            for (number, publish) in self.plan.cells[index].publish.iter().enumerate() {
                 let path = self.plan.folder.join(&publish.path);
                 let Some(artifact) = result.output(publish.port) else {
                     continue;
@@ -119,7 +127,7 @@ impl Scheduler<'_, '_> {
                             self.unnoted.get_or_insert(error);
                         }
                         if copied == Copied::Unchanged {
-                            published.push(path);
+                            self.published.insert((index, number), path);
                             continue;
                         }
                         self.summary.published += 1;
@@ -132,12 +140,18 @@ impl Scheduler<'_, '_> {
                             kept: kept.as_deref(),
                             taken_from: taken_from.as_deref(),
                         });
-                        published.push(path);
+                        self.published.insert((index, number), path);
+                    }
+                    Err(StoreError::Missing { object, .. })
+                        if !self.is_stopping()
+                            && (lost.contains_key(&index) || self.repaired.insert(index)) =>
+                    {
+                        lost.insert(index, object);
                     }
                     Err(error) => {
                         if let StoreError::Damaged { object, .. } = error {
                             // So that the next run computes it again.
-                            self.store.discard_if_damaged(&object).ok();
+                            self.store.discard_if_damaged(&object, Some(artifact.size)).ok();
                         }
                         let failure = self.failure(&error);
                         self.blame(failure.blame);
@@ -154,6 +168,9 @@ impl Scheduler<'_, '_> {
         for folder in folders {
             Store::remove_unfinished_copies(&folder);
         }
-        published
+        let again = !lost.is_empty();
+        self.unpublished = Some(lost.keys().copied().collect());
+        self.recover(lost);
+        again
     }
 }

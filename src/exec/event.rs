@@ -251,6 +251,13 @@ pub enum Event<'a> {
         /// The damaged object.
         object: provenir_api::Digest,
     },
+    /// What a cell gave was removed beside this run before it was published: the cell runs again.
+    CellLost {
+        /// The cell.
+        cell: CellRef<'a>,
+        /// The object that is gone.
+        object: provenir_api::Digest,
+    },
     /// A published copy was made, updated or restored.
     Published {
         /// The cell that it shows.

@@ -72,13 +72,20 @@ pub fn run(
     thread::scope(|scope| {
         let mut scheduler = Scheduler::new(plan, store, options, subscriber, sender.clone(), committer);
         scheduler.begin(survey);
-        if !scheduler.is_idle() {
-            scope.spawn(move || commit_all(store, &finished, &sender));
-            let interrupts = scheduler.prepare();
-            scheduler.work(&signals);
-            drop(interrupts);
+        let mut commits = Some((finished, sender));
+        loop {
+            if !scheduler.is_idle() {
+                if let Some((finished, sender)) = commits.take() {
+                    scope.spawn(move || commit_all(store, &finished, &sender));
+                }
+                let interrupts = scheduler.prepare();
+                scheduler.work(&signals);
+                drop(interrupts);
+            }
+            if !scheduler.publish() {
+                return scheduler.end();
+            }
         }
-        scheduler.end()
     })
 }
 
@@ -104,8 +111,12 @@ pub(super) struct Scheduler<'a, 's> {
     pub(super) committing: BTreeMap<CellIndex, Committing>,
     /// Cells that may not be taken from the store.
     pub(super) forced: BTreeSet<CellIndex>,
-    /// Cells that ran again because an object of theirs was damaged: once is enough.
+    /// Cells that ran again because an object of theirs was damaged or gone: once is enough.
     pub(super) repaired: BTreeSet<CellIndex>,
+    /// Copies that are in their places, by cell and number of the copy.
+    pub(super) published: BTreeMap<(CellIndex, usize), Utf8PathBuf>,
+    /// Cells whose copies are still to be published; all, where none were yet.
+    pub(super) unpublished: Option<BTreeSet<CellIndex>>,
     /// Why cells have to be executed, as far as that is known.
     pub(super) causes: BTreeMap<CellIndex, Due>,
     /// Cells whose worker ended while it was starting: each gets another, once.
@@ -179,6 +190,8 @@ impl<'a, 's> Scheduler<'a, 's> {
             committing: BTreeMap::new(),
             forced: options.force.clone(),
             repaired: BTreeSet::new(),
+            published: BTreeMap::new(),
+            unpublished: None,
             causes: BTreeMap::new(),
             lost_starts: BTreeSet::new(),
             failed_starts: 0,
@@ -256,7 +269,7 @@ impl<'a, 's> Scheduler<'a, 's> {
     }
 
     /// Finds every cell's consumers, and how many producers each waiting cell waits for.
-    fn link(&mut self) {
+    pub(super) fn link(&mut self) {
         self.consumers = vec![Vec::new(); self.states.len()];
         self.groups = groups(self.plan);
         for (index, cell) in self.plan.cells.iter().enumerate() {

@@ -72,7 +72,9 @@ impl PastRun {
             stored,
         };
         let mut placed = BTreeMap::new();
-        for record in run.stored.records()? {
+        let records = run.stored.records()?;
+        run.stored.check_complete(run.outcome.as_ref(), &records)?;
+        for record in records {
             match record {
                 Record::Executed(mut executed) => {
                     if let Some(position) = executed.position {

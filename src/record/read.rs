@@ -182,10 +182,39 @@ impl StoredRun {
     /// Whether all of it can be understood.
     pub fn check(&self) -> Result<(), StoreError> {
         self.head()?;
-        self.outcome()?;
         self.annotation()?;
-        self.records()?;
-        Ok(())
+        let records = self.records()?;
+        self.check_complete(self.outcome()?.as_ref(), &records)
+    }
+
+    /// A run that came to its end counted what it did: records that hold less were cut off or overwritten since.
+    pub(super) fn check_complete(
+        &self,
+        outcome: Option<&OutcomeFile>,
+        records: &[Record],
+    ) -> Result<(), StoreError> {
+        let Some(outcome) = outcome else { return Ok(()) };
+        let (mut executed, mut reused) = (0, 0);
+        for record in records {
+            match record {
+                Record::Executed(_) => executed += 1,
+                Record::Reused { cells, .. } => reused += cells.len(),
+                Record::Failed { .. } => {}
+            }
+        }
+        let summary = &outcome.summary;
+        if executed >= summary.ran && reused >= summary.reused {
+            return Ok(());
+        }
+        let reason = format!(
+            "it tells of {executed} cells executed and {reused} reused, and the run counted {} and {}",
+            summary.ran, summary.reused
+        );
+        Err(StoreError::malformed(
+            &self.folder.join("records.jsonl"),
+            "whole list of a run's records",
+            &reason,
+        ))
     }
 
     /// Whether its process lives.

@@ -366,7 +366,11 @@ impl<'a> Recorder<'a> {
                 }
             }
             // It was reused, and runs after all.
-            Event::CellRepairing { cell, .. } => {
+            Event::CellRepairing { cell, .. } | Event::CellLost { cell, .. } => {
+                // A run that had found everything executes something after all.
+                if self.files.is_none() {
+                    self.begin()?;
+                }
                 self.reused.remove(&cell.index);
                 self.keys.remove(&cell.index);
             }

@@ -29,7 +29,9 @@ pub fn collect(store: &Store, survey: &Survey) -> Result<Removed, StoreError> {
     let mut gone = Vec::new();
     let mut remove = || -> Result<(), StoreError> {
         for unwanted in &survey.results {
-            let files: Vec<&Utf8Path> = unwanted.files.iter().map(AsRef::as_ref).collect();
+            let files = unwanted.files.iter();
+            let files: Vec<(&Utf8Path, u64)> =
+                files.map(|(path, written)| (path.as_ref(), *written)).collect();
             if remover.result(&unwanted.key, &files)? {
                 gone.push(unwanted.key);
                 removed.bytes += unwanted.own_bytes;

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::Utf8PathBuf;
 use provenir_api::Digest;
 
-use super::roots::{Keep, Root, Roots};
+use super::roots::{Keep, Root, Roots, live_since};
 use crate::clock;
 use crate::record::{History, RunId};
 use crate::store::{
@@ -47,8 +47,8 @@ pub struct Unwanted {
     pub last_use: Option<(RunId, Option<Utf8PathBuf>)>,
     /// Published copies of it that are not there any more.
     pub gone: Vec<Utf8PathBuf>,
-    /// Its files.
-    pub(super) files: Vec<Utf8PathBuf>,
+    /// Its files, and when each was written.
+    pub(super) files: Vec<(Utf8PathBuf, u64)>,
     /// Bytes of those files.
     pub(super) own_bytes: u64,
 }
@@ -84,7 +84,10 @@ pub fn survey(store: &Store, keep: Keep) -> Result<Survey, StoreError> {
     let catalogue = Catalogue::read(store.layout())?;
     let history = History::read(store.layout())?.complete()?;
     let mut roots = Roots::find(store, &history, keep)?;
-    let is_young = |modified: u64| clock::age(i128::from(modified)) < keep.grace;
+    // What was written since a run that is under way began may be that run's, which has named it nowhere yet.
+    let live_since = live_since(&history);
+    let is_live = |modified: u64| live_since.is_some_and(|since| i128::from(modified) >= since);
+    let is_young = |modified: u64| clock::age(i128::from(modified)) < keep.grace || is_live(modified);
     for stored in catalogue.all() {
         if is_young(stored.modified) {
             roots.add(stored.result.key, Root::Young);
@@ -129,7 +132,8 @@ pub fn survey(store: &Store, keep: Keep) -> Result<Survey, StoreError> {
     let mut sizes: BTreeMap<Digest, u64> = BTreeMap::new();
     for stored in objects {
         let is_orphan = !named.contains(&stored.object);
-        if wanted.contains(&stored.object) || (is_orphan && is_young(stored.modified())) {
+        let is_in_use = is_live(stored.modified()) || is_orphan && is_young(stored.modified());
+        if wanted.contains(&stored.object) || is_in_use {
             survey.kept_objects.0 += 1;
             survey.kept_objects.1 += stored.size();
             continue;
@@ -159,7 +163,10 @@ pub fn survey(store: &Store, keep: Keep) -> Result<Survey, StoreError> {
             last_use,
             gone: roots.gone.remove(&key).unwrap_or_default(),
             own_bytes: files.iter().map(|stored| stored.size).sum(),
-            files: files.iter().map(|stored| stored.path.clone()).collect(),
+            files: files
+                .iter()
+                .map(|stored| (stored.path.clone(), stored.modified))
+                .collect(),
         });
     }
     survey.results.sort_by(|left, right| {

@@ -94,17 +94,31 @@ impl Roots {
     }
 }
 
+/// When the earliest of the runs began that are under way, in nanoseconds since the epoch, by whichever clock tells the earlier
+/// time: that of the file system may be another.
+pub(super) fn live_since(history: &History) -> Option<i128> {
+    /// Clocks may differ by so much.
+    const SLACK: i128 = 60_000_000_000;
+    let live = history.runs.iter().filter(|run| is_live(run));
+    let times = live.flat_map(|run| {
+        let told = run.head.as_ref().map(|head| head.started.as_nanosecond());
+        [told, written(&run.stored.folder().join("run.json"))]
+    });
+    times.flatten().min().map(|since| since - SLACK)
+}
+
+/// When a file was written, in nanoseconds since the epoch.
+fn written(path: &Utf8Path) -> Option<i128> {
+    let modified = fs_err::metadata(path).ok()?.modified().ok()?;
+    let since = modified.duration_since(std::time::UNIX_EPOCH).ok()?;
+    i128::try_from(since.as_nanos()).ok()
+}
+
 /// Whether a run may still be under way.
 fn is_live(run: &PastRun) -> bool {
     match (&run.outcome, &run.head) {
         (Some(_), _) => false,
         (None, Some(head)) => head.owner.liveness() != Liveness::Dead,
-        (None, None) => fs_err::metadata(run.stored.folder())
-            .and_then(|metadata| metadata.modified())
-            .ok()
-            .and_then(|modified| modified.duration_since(std::time::UNIX_EPOCH).ok())
-            .is_some_and(|since| {
-                clock::age(i128::try_from(since.as_nanos()).unwrap_or_default()) < BEGINNING
-            }),
+        (None, None) => written(run.stored.folder()).is_some_and(|since| clock::age(since) < BEGINNING),
     }
 }

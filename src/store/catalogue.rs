@@ -109,6 +109,16 @@ impl Catalogue {
         self.results.values().chain(&self.divergences)
     }
 
+    /// The lengths of objects, as results tell them.
+    pub fn lengths(&self) -> BTreeMap<Digest, u64> {
+        let mut lengths: BTreeMap<Digest, u64> = BTreeMap::new();
+        for artifact in self.all().flat_map(|stored| &stored.result.outputs) {
+            let length = lengths.entry(artifact.object).or_default();
+            *length = artifact.size.max(*length);
+        }
+        lengths
+    }
+
     /// Which actions give an artifact of these values, by content.
     pub fn producers(&self) -> BTreeMap<Digest, Vec<ActionKey>> {
         let mut producers: BTreeMap<Digest, Vec<ActionKey>> = BTreeMap::new();

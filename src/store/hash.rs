@@ -40,6 +40,18 @@ pub(crate) fn hash_file(path: &Utf8Path) -> io::Result<(Digest, u64)> {
     }
 }
 
+/// Whether the bytes of a regular file are an object's, of which `expected` is the length that is known, where it is. A file that
+/// is far longer is not read to its end: it may be of any length.
+pub(super) fn is_object(path: &Utf8Path, object: &Digest, expected: Option<u64>) -> io::Result<bool> {
+    /// What is not longer is read in any case: the length that is known may be what is wrong.
+    const READ: u64 = 1 << 30;
+    let length = fs_err::metadata(path)?.len();
+    if expected.is_some_and(|expected| length > expected.saturating_mul(4).max(READ)) {
+        return Ok(false);
+    }
+    Ok(hash_file(path)?.0 == *object)
+}
+
 /// Hashes the parts of a file side by side; `None` where it does not have this length any more.
 fn hash_parts(file: &File, length: u64) -> io::Result<Option<Digest>> {
     let parts: Vec<Option<ChainingValue>> = (0..length.div_ceil(PART))

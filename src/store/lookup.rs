@@ -5,7 +5,7 @@ use camino::Utf8Path;
 use provenir_api::Digest;
 use serde::{Deserialize, Serialize};
 
-use super::hash::hash_file;
+use super::hash::{hash_file, is_object};
 use super::result::ActionResult;
 use super::row::Row;
 use super::stamp::Stamp;
@@ -139,11 +139,12 @@ impl Store {
         }))
     }
 
-    /// Takes an object out of the store if its bytes are not what its name says; says whether it did.
-    pub fn discard_if_damaged(&self, object: &Digest) -> Result<bool, StoreError> {
+    /// Takes an object out of the store if its bytes are not what its name says; says whether it did. Where its length is known,
+    /// a file that is far longer is not read.
+    pub fn discard_if_damaged(&self, object: &Digest, length: Option<u64>) -> Result<bool, StoreError> {
         let path = self.layout().object(object);
-        let damaged = match hash_file(&path) {
-            Ok((found, _)) => found != *object,
+        let damaged = match is_object(&path, object, length) {
+            Ok(is_object) => !is_object,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
             Err(error) => return Err(StoreError::io("cannot read an object")(error)),
         };

@@ -7,6 +7,8 @@ use camino::Utf8Path;
 use super::catalogue::{StoredObject, entries};
 use super::claim::{Claimed, Claims};
 use super::durable::rename_new;
+use super::hash::is_object;
+use super::lookup::stat;
 use super::stamp::Stamp;
 use super::{ActionKey, ActionResult, Layout, Store, StoreError};
 
@@ -36,19 +38,24 @@ impl<'a> Remover<'a> {
         }
     }
 
-    /// Removes what an action gave, second results included, but not the objects. While another process executes the
-    /// action, it is left as it is. Says whether it was removed.
-    pub fn result(&mut self, key: &ActionKey, files: &[&Utf8Path]) -> Result<bool, StoreError> {
+    /// Removes what an action gave, second results included, but not the objects: files, and when each was written. While
+    /// another process executes the action, and where it was executed since, it is left as it is. Says whether it was removed.
+    pub fn result(&mut self, key: &ActionKey, files: &[(&Utf8Path, u64)]) -> Result<bool, StoreError> {
         let Claimed::Ours(_claim) = self.claims.request(key)? else {
             return Ok(false);
         };
-        for path in files {
+        for (path, written) in files {
+            if stat(path)?.is_some_and(|now| now.modified != *written) {
+                return Ok(false);
+            }
+        }
+        for (path, _) in files {
             remove_file(path)?;
         }
         Ok(true)
     }
 
-    /// Removes a file that should hold a result of an action and cannot be understood, unless another process executes the
+    /// Removes a file that should hold a result of an action and cannot be understood, or is wrong about its objects, unless another process executes the
     /// action, or has replaced the file meanwhile. Says whether it was removed.
     pub fn unreadable(&mut self, key: &ActionKey, path: &Utf8Path) -> Result<bool, StoreError> {
         let Claimed::Ours(_claim) = self.claims.request(key)? else {
@@ -59,8 +66,25 @@ impl<'a> Remover<'a> {
                 remove_file(path)?;
                 Ok(true)
             }
+            Ok(Some(result)) if self.is_wrong(&result)? => {
+                remove_file(path)?;
+                Ok(true)
+            }
             other => other.map(|_| false),
         }
+    }
+
+    /// Whether a result says another length of an object that is as it was stored.
+    fn is_wrong(&self, result: &ActionResult) -> Result<bool, StoreError> {
+        for artifact in &result.outputs {
+            let path = self.store.layout().object(&artifact.object);
+            let differs = stat(&path)?.is_some_and(|found| found.size != artifact.size);
+            let failed = StoreError::io("cannot read an object");
+            if differs && is_object(&path, &artifact.object, Some(artifact.size)).map_err(failed)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Removes an object, unless it was stored again or found to be wanted since it was listed: a commit that finds an
@@ -194,13 +218,16 @@ mod tests {
             fs_err::create_dir_all(path.parent().unwrap()).unwrap();
             fs_err::write(path, "x").unwrap();
         }
+        let written = stat(&result).unwrap().unwrap().modified;
         let mut remover = Remover::new(&store);
         let claim = Claims::new(&store).request(&key).unwrap();
         assert!(matches!(claim, Claimed::Ours(_)));
-        assert!(!remover.result(&key, &[&result]).unwrap() && result.exists());
+        assert!(!remover.result(&key, &[(&result, written)]).unwrap() && result.exists());
         assert!(!remover.partial(&key).unwrap() && checkpoint.exists());
         drop(claim);
-        assert!(remover.result(&key, &[&result]).unwrap() && !result.exists());
+        // What was written since is another.
+        assert!(!remover.result(&key, &[(&result, written + 1)]).unwrap() && result.exists());
+        assert!(remover.result(&key, &[(&result, written)]).unwrap() && !result.exists());
         assert_eq!(partials(store.layout()).unwrap()[0].size, 1);
         assert!(remover.partial(&key).unwrap() && !checkpoint.exists());
         assert_eq!(fs_err::read_dir(store.layout().claims()).unwrap().count(), 0);

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8Path;
 use provenir_api::Digest;
@@ -47,6 +47,22 @@ pub struct ActionResult {
     pub platform: BTreeMap<String, String>,
     /// One for each output port of the kind, in its order.
     pub outputs: Vec<Artifact>,
+}
+
+/// Most outputs of an action: far more than any kind has.
+const OUTPUTS: usize = 10_000;
+/// Longest extension of a file.
+const EXTENSION: usize = 64;
+
+impl Artifact {
+    /// What is wrong with what a result says of it; its extension becomes part of a file's name.
+    fn flaw(&self) -> Option<String> {
+        let is_plain = self.extension.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if !is_plain || self.extension.len() > EXTENSION {
+            return Some(format!("the extension of output {} is none", self.port));
+        }
+        None
+    }
 }
 
 /// The part of every format of a result file that says which it is.
@@ -113,6 +129,18 @@ impl ActionResult {
         let result: Self = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
         if result.key != *key || result.action.key() != *key {
             return Err(malformed(&"its name is not the key of its action"));
+        }
+        if result.outputs.len() > OUTPUTS {
+            return Err(malformed(&"it has more outputs than any action"));
+        }
+        let mut ports = BTreeSet::new();
+        for artifact in &result.outputs {
+            if let Some(flaw) = artifact.flaw() {
+                return Err(malformed(&flaw));
+            }
+            if !ports.insert(&artifact.port) {
+                return Err(malformed(&format!("it has two outputs {}", artifact.port)));
+            }
         }
         Ok(Some(result))
     }

@@ -5,7 +5,7 @@ use provenir_api::Digest;
 use rayon::prelude::*;
 
 use super::catalogue::{Catalogue, StoredObject, Unreadable, entries, objects};
-use super::hash::hash_file;
+use super::hash::is_object;
 use super::lookup::stat;
 use super::{ActionKey, Store, StoreError};
 use super::{pin, publish};
@@ -106,6 +106,8 @@ impl Store {
             verification.unreadable.extend(strays);
             verification.notes = self.unreadable_notes()?;
         }
+        let lengths = catalogue.lengths();
+        let read = |stored: &StoredObject| read(stored, lengths.get(&stored.object).copied());
         let readings: Vec<Reading> = found.par_iter().map(read).collect();
         let mut present = BTreeSet::new();
         for (stored, reading) in found.iter().zip(readings) {
@@ -135,6 +137,9 @@ impl Store {
                 Some(_) => {}
             }
         }
+        verification
+            .unreadable
+            .extend(wrong_lengths(&catalogue, scope, &found, &verification));
         for (object, makers) in named {
             if !present.contains(&object) && stat(&self.layout().object(&object))?.is_none() {
                 verification.missing.insert(object, makers);
@@ -184,10 +189,46 @@ fn add_producers(catalogue: &Catalogue, scope: &Scope, named: &mut BTreeMap<Dige
     }
 }
 
-fn read(stored: &StoredObject) -> Reading {
-    match hash_file(&stored.path) {
-        Ok((found, size)) if found == stored.object => Reading::Intact(size),
-        Ok((_, size)) => Reading::Damaged(size),
+/// Results that are wrong about the length of an object that is as it was stored.
+fn wrong_lengths(
+    catalogue: &Catalogue,
+    scope: Option<&Scope>,
+    found: &[StoredObject],
+    verification: &Verification,
+) -> Vec<Unreadable> {
+    let sizes: BTreeMap<Digest, u64> = found
+        .iter()
+        .map(|stored| (stored.object, stored.size()))
+        .collect();
+    let mut wrong = Vec::new();
+    for stored in catalogue.all() {
+        if scope.is_some_and(|scope| !scope.results.contains(&stored.result.key)) {
+            continue;
+        }
+        let artifacts = stored.result.outputs.iter();
+        let mut differing = artifacts.filter(|artifact| {
+            let size = sizes.get(&artifact.object);
+            size.is_some_and(|size| *size != artifact.size)
+                && !verification.damaged.contains_key(&artifact.object)
+        });
+        if let Some(artifact) = differing.next() {
+            wrong.push(Unreadable {
+                path: stored.path.clone(),
+                key: Some(stored.result.key),
+                reason: format!(
+                    "it says that output {} has {} bytes, and its object has {}",
+                    artifact.port, artifact.size, sizes[&artifact.object]
+                ),
+            });
+        }
+    }
+    wrong
+}
+
+fn read(stored: &StoredObject, length: Option<u64>) -> Reading {
+    match is_object(&stored.path, &stored.object, length) {
+        Ok(true) => Reading::Intact(stored.size()),
+        Ok(false) => Reading::Damaged(stored.size()),
         Err(error) if error.kind() == ErrorKind::NotFound => Reading::Gone,
         Err(error) => Reading::Failed(error.to_string()),
     }

@@ -527,3 +527,137 @@ fn times_are_asked_for_with_their_unit() {
         "{said}"
     );
 }
+
+/// Collections that keep as little as they may, one after another, while runs find, lose and compute: every run ends well, and
+/// the store is whole.
+#[test]
+fn runs_end_well_beside_collections_that_keep_nothing() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "beside"
+        axes.a = [1, 2, 3, 4, 5, 6, 7, 8]
+        stages.x = { kind = "noop", params = { value = "${a}" } }
+        stages.y = { kind = "noop", inputs = { one = "x" }, params = { value = "${a}" }, publish = { sum = "pub/y-${a}.parquet" } }
+        "#,
+    );
+    context.executed(&[]);
+    let expected = files(&context.path("pub"))
+        .iter()
+        .map(|path| fs_err::read(path).unwrap())
+        .collect::<Vec<_>>();
+    for round in 0..8 {
+        fs_err::remove_dir_all(context.path("pub")).unwrap();
+        if round % 2 == 1 {
+            // Objects that no result names any more, and that will be stored again.
+            fs_err::remove_dir_all(context.path("cache/results-v1")).unwrap();
+        }
+        let running = context.start(&[]);
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let keep = ["gc", "--yes", "--grace", "0", "--keep-runs", "0"];
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    context.run(&keep).assert_code(0);
+                }
+            });
+            let outcome = running.finish();
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(outcome.code, Some(0), "{round}: {outcome:#?}");
+        });
+        let published = files(&context.path("pub"));
+        let found: Vec<_> = published.iter().map(|path| fs_err::read(path).unwrap()).collect();
+        assert!(found == expected, "{round}");
+        context.run(&["verify"]).assert_code(0);
+    }
+    context.check_store();
+}
+
+#[test]
+fn records_that_were_cut_off_are_damage_and_keep_everything() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "kept"
+        stages.a = { kind = "noop" }
+        stages.b = { kind = "noop", inputs = { one = "a" }, params = { value = 1 } }
+        "#,
+    );
+    context.executed(&[]);
+    context.run(&["pin", "last"]).assert_code(0);
+    let path = context.runs()[0].join("records.jsonl");
+    let whole = fs_err::read(&path).unwrap();
+    let first = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    for cut in [
+        Vec::new(),
+        whole[..first].to_vec(),
+        whole[..whole.len() * 2 / 3].to_vec(),
+        vec![0; whole.len()],
+    ] {
+        fs_err::write(&path, cut).unwrap();
+        let told = context.run(&["verify"]).assert_code(1).stdout;
+        assert!(
+            told.contains("records of runs that cannot be understood"),
+            "{told}"
+        );
+        let before = context.results();
+        let outcome = context.run(&["gc", "--grace", "0", "--keep-runs", "0", "--yes"]);
+        assert_ne!(outcome.code, Some(0), "{outcome:#?}");
+        assert_eq!(context.results(), before);
+    }
+    fs_err::write(&path, whole).unwrap();
+    context.run(&["verify"]).assert_code(0);
+}
+
+/// A file that claims to be an object of a terabyte is not read to find that it is none.
+#[test]
+fn an_object_of_absurd_length_holds_nobody_up() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let object = context.object("first[a=1]");
+    let mut permissions = fs_err::metadata(&object).unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o644);
+    fs_err::set_permissions(&object, permissions).unwrap();
+    let lengthen = || {
+        let file = fs_err::OpenOptions::new().write(true).open(&object).unwrap();
+        file.set_len(1 << 40).unwrap();
+    };
+    lengthen();
+    let told = context.run(&["verify"]).assert_code(1).stdout;
+    assert!(told.contains("damaged"), "{told}");
+    assert_eq!(context.executed(&[]).len(), 1);
+    context.check_store();
+}
+
+#[test]
+fn a_result_that_is_wrong_about_its_objects_is_told_and_mended() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let (key, text) = context
+        .results()
+        .into_iter()
+        .find(|(_, text)| text.contains("\"one\""))
+        .unwrap();
+    let path = context.path(&format!("cache/results-v1/{}/{key}", &key[..2]));
+    let result: Value = serde_json::from_str(&text).unwrap();
+    let outputs = result["outputs"].as_array().unwrap();
+    let wrong = |change: &dyn Fn(&mut Value)| {
+        let mut wrong = result.clone();
+        change(&mut wrong["outputs"]);
+        fs_err::remove_file(&path).unwrap();
+        fs_err::write(&path, wrong.to_string()).unwrap();
+        let told = context.run(&["verify"]).assert_code(1).stdout;
+        assert!(told.contains("unreadable"), "{told}");
+        context.run(&["verify", "--discard"]).assert_code(1);
+        context.run(&["verify"]).assert_code(0);
+        assert_eq!(context.executed(&[]).len(), 1);
+        context.check_store();
+    };
+    for extension in ["x/../y", "../../x", "/etc/x", "a\u{0}b", &"x".repeat(300)] {
+        wrong(&|outputs| outputs[0]["extension"] = extension.into());
+    }
+    for size in [5_u64, u64::MAX] {
+        wrong(&|outputs| outputs[0]["size"] = size.into());
+    }
+    wrong(&|found| *found = vec![outputs[0].clone(); 3].into());
+}

@@ -260,10 +260,10 @@ fn a_damaged_object_is_refused_discarded_and_stored_again() {
     };
     assert_eq!(reason, MissReason::Damaged(object));
     fixture.commit(fixture.staged(1, "one"));
-    assert!(!store.discard_if_damaged(&object).unwrap());
+    assert!(!store.discard_if_damaged(&object, None).unwrap());
     assert_eq!(fs_err::read_to_string(fixture.object("one")).unwrap(), "one");
     overwrite(&fixture.object("one"), "six");
-    assert!(store.discard_if_damaged(&object).unwrap());
+    assert!(store.discard_if_damaged(&object, None).unwrap());
     assert!(!fixture.object("one").exists());
 }
 
