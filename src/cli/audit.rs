@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::Resources;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,6 +21,37 @@ use crate::store::{Catalogue, MissReason, Store};
 
 /// So many cells of a kind are listed.
 const SHOWN: usize = 50;
+
+/// Why nothing is audited, where so many results cannot be compared and there are no others.
+fn nothing_comparable(incomparable: usize) -> CommandError {
+    let which = match incomparable {
+        0 => {
+            return CommandError::request("the store has no result to compute again")
+                .help("`provenir run` computes what the manifest describes; an audit computes that once more and compares");
+        }
+        1 => "its one result is",
+        _ => "its results are",
+    };
+    CommandError::request(format!(
+        "nothing of what the store has could be compared: {which} volatile, or made from what is"
+    ))
+}
+
+/// Where results are computed again: a new folder, or the one that is named, which must be empty.
+fn scratch(store: &Store, named: Option<&Utf8Path>) -> Result<Utf8PathBuf, CommandError> {
+    let Some(folder) = named else {
+        return Ok(store.workspace()?.folder()?);
+    };
+    let path = environment::working_folder()?.join(folder);
+    let is_free = fs_err::read_dir(&path).map_or(true, |mut entries| entries.next().is_none());
+    if !is_free {
+        return Err(
+            CommandError::request(format!("the folder `{folder}` is not empty"))
+                .help("name a new one: --scratch FOLDER"),
+        );
+    }
+    Ok(path)
+}
 
 /// `audit`.
 pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exit, CommandError> {
@@ -43,34 +75,10 @@ pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exi
         left_out,
         incomparable,
     } = choose(&plan, &survey, chosen);
-    if cells.is_empty() && !incomparable.is_empty() {
-        return Err(CommandError::request(format!(
-            "nothing of what the store has could be compared: {} volatile, or made from what is",
-            if incomparable.len() == 1 {
-                "its one result is"
-            } else {
-                "its results are"
-            }
-        )));
-    }
     if cells.is_empty() {
-        return Err(CommandError::request("the store has no result to compute again")
-            .help("`provenir run` computes what the manifest describes; an audit computes that once more and compares"));
+        return Err(nothing_comparable(incomparable.len()));
     }
-    let folder = match &arguments.scratch {
-        Some(folder) => {
-            let path = environment::working_folder()?.join(folder);
-            let is_free = fs_err::read_dir(&path).map_or(true, |mut entries| entries.next().is_none());
-            if !is_free {
-                return Err(
-                    CommandError::request(format!("the folder `{folder}` is not empty"))
-                        .help("name a new one: --scratch FOLDER"),
-                );
-            }
-            path
-        }
-        None => store.workspace()?.folder()?,
-    };
+    let folder = scratch(&store, arguments.scratch.as_deref())?;
     let options = Options {
         resources: Resources {
             cores: arguments.jobs.unwrap_or_else(exec::cores),

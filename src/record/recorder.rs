@@ -346,11 +346,14 @@ impl<'a> Recorder<'a> {
     }
 
     fn take(&mut self, event: &Event<'_>) -> io::Result<()> {
-        if let Event::RunStarted { cells, cached, .. } = event
-            && cached < cells
-        {
-            self.cached = *cached;
-            self.begin()?;
+        match event {
+            Event::RunStarted { cells, cached, .. } if cached < cells => {
+                self.cached = *cached;
+                self.begin()?;
+            }
+            // A run that had found everything executes something after all.
+            Event::CellLost { .. } if self.files.is_none() => self.begin()?,
+            _ => {}
         }
         self.write(event)?;
         match event {
@@ -367,10 +370,6 @@ impl<'a> Recorder<'a> {
             }
             // It was reused, and runs after all.
             Event::CellRepairing { cell, .. } | Event::CellLost { cell, .. } => {
-                // A run that had found everything executes something after all.
-                if self.files.is_none() {
-                    self.begin()?;
-                }
                 self.reused.remove(&cell.index);
                 self.keys.remove(&cell.index);
             }

@@ -732,8 +732,13 @@ fn a_request_that_cannot_be_met_says_why() {
     error: `out/total.parquet` was altered since Provenir made it
       help: `provenir run` restores what a manifest publishes; or export the cell that made it
     ");
-    // An empty folder is as good as none; one that is not there is told, and one that cannot be written to is the
-    // environment's fault.
+}
+
+#[test]
+fn an_empty_folder_is_as_good_as_none_and_others_are_refused() {
+    let context = chain();
+    context.executed(&[]);
+    // One that is not there is told, and one that cannot be written to is the environment's fault.
     fs_err::create_dir(context.path("empty")).unwrap();
     exported(&context, "ro-crate", &["--out", "empty"]);
     assert_eq!(check_crate(&context.path("empty")).1, [""; 0]);
