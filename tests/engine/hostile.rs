@@ -586,7 +586,7 @@ fn control_characters_are_not_shown() {
         [stages.loud]
         kind = "command"
         [stages.loud.params]
-        argv = ["sh", "-c", "printf '\\033[31mred\\rover\\n' >&2; head -c 3000 /dev/zero | tr '\\0' x >&2; exit 1", "{output.state}"]
+        argv = ["sh", "-c", "printf '\\033[31mred\\rover\\n' >&2; head -c 3000 /dev/zero | tr '\\0' x >&2; echo >&2; exit 1", "{output.state}"]
         outputs.state.file = "state.txt"
         "#,
     );
