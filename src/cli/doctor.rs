@@ -1,12 +1,16 @@
 use std::fmt::Write;
+use std::io::ErrorKind;
+
+use rustix::fs::{Access, access};
 
 use super::arguments::StoreArguments;
 use super::error::{CommandError, Exit};
 use super::measure::{bytes, count};
 use super::{Edition, environment, session, terminal};
 use crate::exec;
+use crate::manifest::visible;
 use crate::record::Host;
-use crate::store::{FULL, Layout, Store, Workspace};
+use crate::store::{FULL, Layout, Store, StoreError, Workspace};
 
 /// `doctor`: every check is made, whatever the others say.
 pub(super) fn doctor(edition: &Edition, arguments: &StoreArguments) -> Result<Exit, CommandError> {
@@ -27,7 +31,8 @@ pub(super) fn doctor(edition: &Edition, arguments: &StoreArguments) -> Result<Ex
     check_worker(edition, &mut report)?;
     let root = environment::store(arguments.cache.as_deref(), &environment::working_folder()?)?;
     check_store(&Layout::new(&root), &mut report);
-    terminal::print(&report.text)?;
+    // Names of files in the folder are anybody's.
+    terminal::print(&visible(&report.text))?;
     Ok(if report.is_bad {
         Exit::Environment
     } else {
@@ -86,27 +91,28 @@ fn check_worker(edition: &Edition, report: &mut Report) -> Result<(), CommandErr
 
 fn check_store(layout: &Layout, report: &mut Report) {
     let root = layout.root();
-    if !root.exists() {
+    if matches!(fs_err::symlink_metadata(root), Err(error) if error.kind() == ErrorKind::NotFound) {
         report.good(&format!("store {root}: will be made by the first run"));
         return;
     }
-    match Workspace::create(layout) {
-        Ok(_) => report.good(&format!("store {root}: can be written to")),
+    // What a run would say. A folder that is no store yet is only looked at.
+    let told = if layout.is_store() {
+        Workspace::create(layout).map(|_| "can be written to")
+    } else {
+        layout
+            .refuse_foreign()
+            .and_then(|()| {
+                access(root.as_std_path(), Access::WRITE_OK | Access::EXEC_OK)
+                    .map_err(|error| StoreError::io("cannot create the store")(error.into()))
+            })
+            .map(|()| "is empty, and will be made a store by the first run")
+    };
+    match told {
+        Ok(told) => report.good(&format!("store {root}: {told}")),
         Err(error) => report.bad(&format!("store {root}: {error}"), error.help()),
     }
-    match layout.newer() {
-        Ok(newer) if newer.is_empty() => {}
-        Ok(newer) => report.more(&format!("not seen by this version: {}", newer.join(", "))),
-        Err(error) => report.bad(&error.to_string(), error.help()),
-    }
-    let (available, path) = Store::open(root).index_state();
-    if available {
-        report.good(&format!("index {path}"));
-    } else {
-        report.bad(
-            &format!("index {path}: cannot be used; everything works without it, more slowly"),
-            Some("delete it: it is made anew"),
-        );
+    if layout.is_store() {
+        check_files(layout, report);
     }
     match rustix::fs::statvfs(root.as_std_path()) {
         Ok(space) => {
@@ -120,5 +126,22 @@ fn check_store(layout: &Layout, report: &mut Report) {
             }
         }
         Err(error) => report.bad(&format!("cannot ask for the free space of {root}: {error}"), None),
+    }
+}
+
+fn check_files(layout: &Layout, report: &mut Report) {
+    match layout.newer() {
+        Ok(newer) if newer.is_empty() => {}
+        Ok(newer) => report.more(&format!("not seen by this version: {}", newer.join(", "))),
+        Err(error) => report.bad(&error.to_string(), error.help()),
+    }
+    let (available, path) = Store::open(layout.root()).index_state();
+    if available {
+        report.good(&format!("index {path}"));
+    } else {
+        report.bad(
+            &format!("index {path}: cannot be used; everything works without it, more slowly"),
+            Some("delete it: it is made anew"),
+        );
     }
 }

@@ -34,9 +34,11 @@ mod why;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{CommandFactory, Parser};
 use provenir_api::AnyKind;
+use signal_hook::consts::SIGXFSZ;
 
 use arguments::{Arguments, Command};
 use error::{CommandError, Exit};
@@ -60,6 +62,7 @@ impl Edition {
 
 /// The whole command.
 pub fn main(edition: &Edition) -> ExitCode {
+    survive_limits();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(mut error) => {
@@ -85,6 +88,13 @@ pub fn main(edition: &Edition) -> ExitCode {
         }
     };
     exit.into()
+}
+
+/// Makes a write beyond the limit on the size of files fail, as one to a full disk does, instead of ending the process without
+/// a word. A handler and not `SIG_IGN`: workers and their programs get the default back when they are executed (execve(2)).
+fn survive_limits() {
+    // Where it cannot be had, the signal does what it always does.
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).ok();
 }
 
 fn execute(edition: &Edition, command: &Command) -> Result<Exit, CommandError> {

@@ -89,7 +89,11 @@ pub(super) fn carry_out(
     if let Some(failure) = &outcome.unrecorded {
         say(&display::failed("the end of the run is not recorded", failure));
     }
-    Ok(Exit::of(&outcome.summary))
+    // The run is over and recorded; whoever reads the events cannot know that from them.
+    match both.display.unwritten() {
+        Some(error) => Err(error.into()),
+        None => Ok(Exit::of(&outcome.summary)),
+    }
 }
 
 /// This program.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::io::ErrorKind;
 use std::sync::{Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -13,10 +14,10 @@ use super::selector::Selector;
 use super::terminal::{say, show};
 use super::{Edition, environment};
 use crate::exec::{WorkerProgram, greeting};
-use crate::manifest;
+use crate::manifest::{self, visible};
 use crate::plan::{CellIndex, Plan};
 use crate::record::{FlawedRun, RunId};
-use crate::store::{Layout, Store};
+use crate::store::{Layout, Store, StoreError};
 
 /// Reads and expands a manifest; warns of what is odd in it.
 pub(super) fn plan(edition: &Edition, arguments: &ManifestArguments) -> Result<Plan, CommandError> {
@@ -66,10 +67,12 @@ fn is_folder(path: &Utf8Path) -> CommandError {
 
 /// The path of a manifest as plans and records have it.
 pub(super) fn absolute(manifest: &Utf8Path) -> Result<Utf8PathBuf, CommandError> {
-    std::path::absolute(manifest.as_std_path())
-        .ok()
-        .and_then(|path| Utf8PathBuf::from_path_buf(path).ok())
-        .ok_or_else(|| CommandError::request("the path of the working folder is not valid UTF-8"))
+    let path = std::path::absolute(manifest.as_std_path()).map_err(|error| CommandError::Environment {
+        message: format!("cannot find the working folder: {error}"),
+        help: None,
+    })?;
+    Utf8PathBuf::from_path_buf(path)
+        .map_err(|_| CommandError::request("the path of the working folder is not valid UTF-8"))
 }
 
 /// The numeric platform as a text: what a worker says of it, sorted by name.
@@ -147,6 +150,13 @@ pub(super) fn existing(arguments: &StoreArguments) -> Result<Store, CommandError
 pub(super) fn there(layout: &Layout) -> Result<Store, CommandError> {
     let root = layout.root();
     if !layout.is_store() {
+        // What may not be looked into may be a store all the same.
+        match layout.refuse_foreign() {
+            Err(StoreError::Io { action, source }) if source.kind() == ErrorKind::PermissionDenied => {
+                return Err(StoreError::Io { action, source }.into());
+            }
+            _ => {}
+        }
         let error = CommandError::request(format!("there is no store `{}`", short(root)));
         return Err(error.help("`provenir run` makes one; `--cache` or PROVENIR_CACHE names another"));
     }
@@ -248,7 +258,11 @@ pub(super) fn check_folder(out: &Utf8Path) -> Result<(), CommandError> {
 /// Columns two spaces apart, each as wide as its widest value; numbers to the right.
 pub(super) fn aligned(grid: &[Vec<String>]) -> String {
     let columns = grid.iter().map(Vec::len).max().unwrap_or_default();
-    let value = |row: &Vec<String>, column: usize| row.get(column).cloned().unwrap_or_default();
+    // A row is a line, whatever its values hold, and they may come from somebody else.
+    let value = |row: &Vec<String>, column: usize| {
+        row.get(column)
+            .map_or_else(String::new, |value| visible(value).replace(['\n', '\r'], " "))
+    };
     let width = |column: usize| {
         grid.iter()
             .map(|row| value(row, column).chars().count())

@@ -15,10 +15,9 @@ pub(super) fn print(text: &str) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Says something that is not data. Where standard error cannot be written to there is nobody to tell.
+/// Says something that is not data, and so without what would steer a terminal, wherever it is read. Where standard error cannot be written to there is nobody to tell.
 pub(super) fn say(text: &str) {
-    let mut output = io::stderr().lock();
-    let _ = writeln!(output, "{}", fit(text, output.is_terminal()));
+    let _ = writeln!(io::stderr().lock(), "{}", visible(text));
 }
 
 /// A text for a terminal or for another program. Records and artifacts may come from somebody else, and what they hold must

@@ -345,8 +345,19 @@ impl Report<'_> {
         if found.unreadable.iter().any(|unreadable| unreadable.key.is_none()) {
             steps.push("files that are none of the store's can be moved away");
         }
-        if !found.notes.is_empty() {
-            steps.push("remove those notes: a cell has to be pinned again, and a published copy is noted again by the next `provenir run`");
+        let (newer, flawed): (Vec<_>, Vec<_>) = found
+            .notes
+            .iter()
+            .partition(|note| self.store.is_newer_note(&note.path));
+        if !flawed.is_empty() {
+            steps.push(if newer.is_empty() {
+                "remove those notes: a cell has to be pinned again, and a published copy is noted again by the next `provenir run`"
+            } else {
+                "remove the notes that cannot be understood, and not those of a newer format: a cell has to be pinned again, and a published copy is noted again by the next `provenir run`"
+            });
+        }
+        if !newer.is_empty() {
+            steps.push("leave the notes that a newer version of Provenir wrote: that version reads them");
         }
         if self.records().iter().any(FlawedRun::is_newer) {
             steps.push("the newer version of Provenir reads the records that it wrote");

@@ -7,6 +7,7 @@ use super::repeats::Repeats;
 use super::sentence::{ending, sentence, urgent};
 use crate::clock;
 use crate::exec::{CellRef, Event};
+use crate::manifest::visible;
 use crate::number::grouped;
 use crate::plan::{CellIndex, Plan};
 use crate::store::Outcome;
@@ -228,5 +229,6 @@ impl<'a> Lines<'a> {
 
 fn say(text: &str) {
     // Standard error that cannot be written to is no reason to stop computing.
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    // What programs say, and what foreign files hold, must not steer a terminal that shows this now or later.
+    let _ = writeln!(std::io::stderr().lock(), "{}", visible(text));
 }

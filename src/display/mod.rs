@@ -14,7 +14,7 @@ mod pace;
 mod repeats;
 mod sentence;
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 
 pub(crate) use crate::number::grouped;
 pub(crate) use sentence::{counts, duration, failed};
@@ -67,6 +67,14 @@ impl<'a> Display<'a> {
         Self {
             form,
             lists: mode != Mode::Unlisted,
+        }
+    }
+
+    /// Why events could not be written to standard output, where they were asked for.
+    pub fn unwritten(&mut self) -> Option<io::Error> {
+        match &mut self.form {
+            Form::Json(json) => json.failure(),
+            Form::Bars(_) | Form::Lines(_) => None,
         }
     }
 }

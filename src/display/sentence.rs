@@ -7,7 +7,7 @@ use provenir_api::protocol::{Level, Progress};
 
 use crate::exec::{Event, Failure, Summary};
 use crate::number::{grouped, grouped_u64};
-use crate::store::{Copied, Outcome};
+use crate::store::{Copied, LEASE, Outcome};
 
 /// So many published files are named at the end of a run.
 const SHOWN: usize = 20;
@@ -45,6 +45,10 @@ pub(super) fn sentence(event: &Event<'_>) -> Option<String> {
             level: Level::Notice,
             message,
         } => format!("{cell}: {message}"),
+        Event::CellAwaited { cell, owner, .. } if owner.is_unreadable() => format!(
+            "waiting for {cell}: a claim that cannot be read stands in the way; it is taken over when it has not changed for {}",
+            duration(LEASE.as_secs_f64())
+        ),
         Event::CellAwaited { cell, owner, .. } => {
             format!(
                 "waiting for {cell}, which process {} on {} executes",

@@ -1,13 +1,19 @@
 use std::sync::mpsc::Sender;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
 use super::state::Signal;
+use crate::clock;
 
 /// Exit code of a run that was interrupted.
 pub const INTERRUPTED: i32 = 130;
+
+/// Signals that come so soon after the first are the same request: `timeout` of GNU coreutils sends one to the command and
+/// then one to its whole group, a supervisor one to every process that it knows.
+const SAME: Duration = Duration::from_millis(500);
 
 /// Listens for requests to stop for as long as it lives: the first goes to the engine, the second ends the process.
 pub(super) struct Interrupts(Handle);
@@ -17,13 +23,16 @@ impl Interrupts {
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let handle = signals.handle();
         thread::spawn(move || {
-            let mut asked = false;
+            let mut asked: Option<Instant> = None;
             for _ in signals.forever() {
-                if asked {
-                    leave();
+                match asked {
+                    None => {
+                        asked = Some(clock::instant());
+                        engine.send(Signal::Interrupt).ok();
+                    }
+                    Some(first) if first.elapsed() >= SAME => leave(),
+                    Some(_) => {}
                 }
-                asked = true;
-                engine.send(Signal::Interrupt).ok();
             }
         });
         Ok(Self(handle))

@@ -18,6 +18,8 @@ use crate::clock;
 
 /// How many of the last lines of standard error are kept for the message about a crash.
 const TAIL: usize = 20;
+/// So many characters of each; the log has all of it.
+const TAIL_LINE: usize = 400;
 /// How long a worker may take to load before it greets.
 const GREETING: Duration = Duration::from_mins(2);
 /// How long a worker may take to leave once its input is closed.
@@ -190,7 +192,11 @@ impl Worker {
         if self.tail.len() == TAIL {
             self.tail.pop_front();
         }
-        self.tail.push_back(line.to_owned());
+        let mut kept: String = line.chars().take(TAIL_LINE).collect();
+        if kept.len() < line.len() {
+            kept.push('…');
+        }
+        self.tail.push_back(kept);
     }
 
     /// The last lines of standard error since they were last asked for.
@@ -328,6 +334,7 @@ fn signal_name(signal: i32) -> &'static str {
         8 => ", arithmetic error",
         11 => ", segmentation fault",
         15 => ", terminated",
+        25 => ", a file larger than `ulimit -f` allows",
         _ => "",
     }
 }

@@ -45,15 +45,22 @@ pub(crate) struct Read {
 
 fn read(path: &Utf8Path, overrides: &Overrides, report: &mut Report) -> Option<Read> {
     let (source, table) = read_file(path, None, report)?;
-    let absolute = std::path::absolute(path.as_std_path())
-        .ok()
-        .and_then(|path| Utf8PathBuf::from_path_buf(path).ok());
-    let Some(absolute) = absolute else {
-        report.error(
-            Sources::start(source),
-            "the path of the working folder is not valid UTF-8",
-        );
-        return None;
+    let absolute = match std::path::absolute(path.as_std_path()).map(Utf8PathBuf::from_path_buf) {
+        Ok(Ok(absolute)) => absolute,
+        Ok(Err(_)) => {
+            report.error(
+                Sources::start(source),
+                "the path of the working folder is not valid UTF-8",
+            );
+            return None;
+        }
+        Err(error) => {
+            report.error(
+                Sources::start(source),
+                format!("cannot find the working folder: {error}"),
+            );
+            return None;
+        }
     };
     let layers = with_bases(path, table, report)?;
     let root = Sources::start(source);

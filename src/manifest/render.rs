@@ -186,9 +186,12 @@ fn has_short_lines(text: &str, span: Span) -> bool {
 
 /// The same text of the same length in bytes, without characters that would steer a terminal or reorder what it shows.
 pub(crate) fn visible(text: &str) -> String {
-    text.chars()
-        .map(|char| match char {
-            '\n' | '\t' | '\r' => char,
+    let mut chars = text.chars().peekable();
+    std::iter::from_fn(|| chars.next().map(|char| (char, chars.peek().copied())))
+        .map(|(char, next)| match char {
+            '\n' | '\t' => char,
+            // Alone it would let what follows stand over what was said.
+            '\r' if next == Some('\n') => char,
             _ if char.is_control() && char.len_utf8() == 1 => '?',
             _ if char.is_control() => '¿',
             '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {
@@ -234,9 +237,9 @@ mod tests {
 
     #[test]
     fn what_would_steer_a_terminal_is_shown_at_the_same_length() {
-        let hostile = "a\u{1b}[31m\u{85}\u{202e}b\u{7f}\tc";
+        let hostile = "a\u{1b}[31m\u{85}\u{202e}b\u{7f}\tc\rd\r\n";
         let shown = visible(hostile);
         assert_eq!(shown.len(), hostile.len());
-        assert_eq!(shown, "a?[31m¿\u{fffd}b?\tc");
+        assert_eq!(shown, "a?[31m¿\u{fffd}b?\tc?d\r\n");
     }
 }

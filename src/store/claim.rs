@@ -21,7 +21,7 @@ use super::{ActionKey, Layout, Store, StoreError, regular};
 use crate::clock;
 
 /// A claim on which nothing was heard for this long, by an owner that cannot be seen, is void.
-pub(super) const LEASE: Duration = Duration::from_mins(1);
+pub const LEASE: Duration = Duration::from_mins(1);
 /// How often an owner renews its claims.
 pub const RENEWAL: Duration = Duration::from_secs(10);
 

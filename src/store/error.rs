@@ -127,11 +127,17 @@ impl StoreError {
     /// What to do next, where that is known.
     pub fn help(&self) -> Option<&'static str> {
         match self {
-            Self::Io { source, .. } => match source.kind() {
+            Self::Io { action, source } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(FULL),
+                io::ErrorKind::PermissionDenied if action.starts_with("cannot read") => {
+                    Some("make the store readable, or choose another with `--cache` or PROVENIR_CACHE")
+                }
                 io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                     Some("make the store writable, or choose another with `--cache` or PROVENIR_CACHE")
                 }
+                io::ErrorKind::FileTooLarge => Some(
+                    "raise the limit on the size of files (`ulimit -f`), or take a store on a disk that holds larger ones (`--cache FOLDER`)",
+                ),
                 _ => None,
             },
             Self::Malformed { what, .. } if what.contains("of a run") => Some(
@@ -139,6 +145,9 @@ impl StoreError {
             ),
             Self::Malformed { what, .. } if what.contains("published") => Some(
                 "the next `provenir run` that publishes the copy writes it anew; or remove the file: then nothing is kept for that copy's sake",
+            ),
+            Self::Malformed { what: "pin", .. } => Some(
+                "remove the file, and pin again what should be kept (`provenir pin CELL`): until then, the result that it named is not kept by it",
             ),
             Self::Malformed { .. } => {
                 Some("remove the file: what it holds is computed again when it is needed")

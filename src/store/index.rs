@@ -70,6 +70,15 @@ impl Index {
         }
     }
 
+    /// The index of a folder that is no store: none, and none is made.
+    pub(super) fn none(layout: &Layout) -> Self {
+        Self {
+            path: layout.index(),
+            state: State::Unavailable,
+            pending: Pending::default(),
+        }
+    }
+
     /// What is remembered of an action's result.
     pub(super) fn result(&mut self, key: &ActionKey) -> Option<Row> {
         let found = self.query(|connection| {

@@ -100,20 +100,8 @@ impl Layout {
             return Ok(());
         }
         fs_err::create_dir_all(&self.root).map_err(failed())?;
-        let names: Vec<String> = fs_err::read_dir(&self.root)
-            .and_then(|entries| {
-                entries
-                    .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
-                    .collect()
-            })
-            .map_err(failed())?;
-        let is_bucket = |name: &String| BUCKETS.iter().any(|bucket| name.starts_with(&bucket.folder()));
-        if !names.is_empty() && !names.iter().any(is_bucket) {
-            return Err(StoreError::NotAStore {
-                path: self.root.clone(),
-            });
-        }
-        // From here on it is known as a store, whatever happens: see `is_bucket`. No file is ever there in part, and the tag,
+        self.refuse_foreign()?;
+        // From here on it is known as a store, whatever happens: see `is_folder_of_ours`. No file is ever there in part, and the tag,
         // which says that all is done, comes last.
         fs_err::create_dir_all(&self.objects).map_err(failed())?;
         fs_err::create_dir_all(self.tmp()).map_err(failed())?;
@@ -133,15 +121,33 @@ impl Layout {
         Ok(())
     }
 
+    /// That the folder, which is there, is a store or may become one, because it holds nothing else; writes nothing.
+    pub fn refuse_foreign(&self) -> Result<(), StoreError> {
+        if is_ours(&self.root) {
+            return Ok(());
+        }
+        let failed = || StoreError::io("cannot read the store");
+        let mut holds_others = false;
+        for entry in fs_err::read_dir(&self.root).map_err(failed())? {
+            let entry = entry.map_err(failed())?;
+            if is_folder_of_ours(&entry.file_name().to_string_lossy(), &entry.file_type()) {
+                return Ok(());
+            }
+            // An index is derived data, and says nothing of what lies beside it.
+            holds_others |= entry.path() != self.index();
+        }
+        if holds_others {
+            return Err(StoreError::NotAStore {
+                path: self.root.clone(),
+            });
+        }
+        Ok(())
+    }
+
     /// Whether the folder is one that a store was made in.
     pub fn is_store(&self) -> bool {
-        let entries = self.root.read_dir_utf8().into_iter().flatten().flatten();
-        let is_bucket = |name: &str| {
-            BUCKETS
-                .iter()
-                .any(|bucket| name.starts_with(&format!("{}-v", bucket.name)))
-        };
-        is_ours(&self.root) || entries.into_iter().any(|entry| is_bucket(entry.file_name()))
+        let mut entries = self.root.read_dir_utf8().into_iter().flatten().flatten();
+        is_ours(&self.root) || entries.any(|entry| is_folder_of_ours(entry.file_name(), &entry.file_type()))
     }
 
     /// Folders of the store that a newer version of Provenir wrote beside ours.
@@ -254,6 +260,12 @@ fn sharded(folder: &Utf8Path, hex: &str, suffix: &str) -> Utf8PathBuf {
     path.into()
 }
 
+/// Whether an entry of a folder is a folder that only stores have. The index is none: it may have been written into a folder
+/// of somebody else's.
+fn is_folder_of_ours(name: &str, kind: &std::io::Result<std::fs::FileType>) -> bool {
+    kind.as_ref().is_ok_and(std::fs::FileType::is_dir) && BUCKETS.iter().any(|bucket| bucket.folder() == name)
+}
+
 fn is_ours(folder: &Utf8Path) -> bool {
     const LONGEST: u64 = 4096;
     let path = folder.join(TAG);
@@ -290,6 +302,13 @@ mod tests {
             Err(StoreError::NotAStore { .. })
         ));
         assert_eq!(fs_err::read_dir(root).unwrap().count(), 1);
+        // An index that was once written beside them does not make them ours.
+        fs_err::write(root.join("index-v1.sqlite"), "").unwrap();
+        assert!(matches!(
+            Layout::new(root).create(),
+            Err(StoreError::NotAStore { .. })
+        ));
+        assert!(!Layout::new(root).is_store());
         // A store that lost its tag is still one.
         fs_err::create_dir(root.join("objects-v1")).unwrap();
         Layout::new(root).create().unwrap();

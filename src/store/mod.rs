@@ -54,7 +54,7 @@ use camino::Utf8PathBuf;
 
 pub use action::{Action, ActionInput, ActionKey};
 pub use catalogue::{Catalogue, StoredObject, StoredResult, Unreadable};
-pub use claim::{Claim, Claimed, Claims, RENEWAL, standing};
+pub use claim::{Claim, Claimed, Claims, LEASE, RENEWAL, standing};
 pub use commit::{Commit, Outcome, Staged};
 pub use error::StoreError;
 pub use layout::Layout;
@@ -80,11 +80,15 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a store for reading, whether it exists or not.
+    /// Opens a store for reading, whether it exists or not. In a folder that is no store nothing is written, no index either.
     pub fn open(root: impl Into<Utf8PathBuf>) -> Self {
         let layout = Layout::new(root);
         Self {
-            index: Mutex::new(index::Index::open(&layout)),
+            index: Mutex::new(if layout.is_store() {
+                index::Index::open(&layout)
+            } else {
+                index::Index::none(&layout)
+            }),
             workspace: OnceLock::new(),
             layout,
         }

@@ -74,6 +74,11 @@ impl Owner {
         }
     }
 
+    /// Whether this stands for whoever wrote what cannot be understood.
+    pub fn is_unreadable(&self) -> bool {
+        *self == Self::unreadable()
+    }
+
     /// Whether the process runs.
     pub fn liveness(&self) -> Liveness {
         let here = Self::current();

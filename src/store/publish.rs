@@ -10,7 +10,7 @@ use super::hash::hash_file;
 use super::owner::{Liveness, Owner};
 use super::regular::{self, Content};
 use super::stamp::Stamp;
-use super::{ActionKey, Artifact, Layout, Store, StoreError, own};
+use super::{ActionKey, Artifact, Layout, Store, StoreError, own, pin};
 
 /// What the names of copies begin with that are not complete.
 const HIDDEN: &str = ".provenir-";
@@ -104,6 +104,16 @@ struct Assessed {
 }
 
 impl Store {
+    /// Whether a newer version of Provenir wrote a pin or a note of a published copy.
+    pub fn is_newer_note(&self, file: &Utf8Path) -> bool {
+        let flaw = if file.starts_with(self.layout().pins()) {
+            pin::read(file).err()
+        } else {
+            read(self.layout(), file.to_owned()).err()
+        };
+        matches!(flaw, Some(StoreError::Newer { .. }))
+    }
+
     /// What [`Store::publish`] would do for the copy at `path` (absolute) of an artifact. It reads what that reads, and
     /// changes nothing.
     pub fn assess_copy(&self, path: &Utf8Path, artifact: &Artifact) -> Result<Copied, StoreError> {

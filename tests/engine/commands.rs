@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use crate::context::{CHAIN, Context, finish};
+use crate::context::{CHAIN, Context, files, finish};
 
 #[test]
 fn help_is_what_it_is() {
@@ -504,6 +504,65 @@ fn a_folder_that_holds_something_else_does_not_become_a_store() {
       help: name a new or empty folder, or a store
     ");
     assert!(!context.path(".gitignore").exists());
+}
+
+/// Commands that read write nothing into a folder that is no store, and do not make it one.
+#[test]
+fn reading_leaves_a_folder_of_somebody_else_as_it_is() {
+    let context = Context::new(CHAIN);
+    context.write("cache/data.txt", "mine");
+    for arguments in [
+        &["plan"][..],
+        &["status"],
+        &["why", "total"],
+        &["show", "total"],
+        &["log", "total"],
+        &["lineage", "total"],
+        &["pin"],
+        &["runs"],
+        &["verify"],
+        &["gc"],
+        &["doctor"],
+    ] {
+        let outcome = context.run(arguments);
+        assert_eq!(
+            files(&context.path("cache")),
+            [context.path("cache/data.txt")],
+            "{arguments:?}"
+        );
+        assert_eq!(
+            context.path("cache").read_dir_utf8().unwrap().count(),
+            1,
+            "{arguments:?}"
+        );
+        if arguments == ["doctor"] {
+            assert!(
+                outcome
+                    .stdout
+                    .contains("is not a store of Provenir and holds other files"),
+                "{outcome:#?}"
+            );
+            outcome.assert_code(3);
+        }
+    }
+    // An index that an earlier version wrote there does not make it a store either.
+    context.write("cache/index-v1.sqlite", "");
+    let outcome = context.run(&["run"]).assert_code(2);
+    assert!(
+        outcome.stderr.contains("is not a store of Provenir"),
+        "{outcome:#?}"
+    );
+    assert_eq!(files(&context.path("cache")).len(), 2);
+    context.run(&["doctor"]).assert_code(3);
+    // In a folder where nothing else is, a run makes one, and `doctor` says so without making it.
+    std::fs::create_dir(context.path("empty")).unwrap();
+    let outcome = context.run(&["doctor", "--cache", "empty"]).assert_code(0);
+    assert!(
+        outcome.stdout.contains("will be made a store by the first run"),
+        "{outcome:#?}"
+    );
+    assert_eq!(context.path("empty").read_dir_utf8().unwrap().count(), 0);
+    context.run(&["run", "--cache", "empty"]).assert_code(0);
 }
 
 #[test]

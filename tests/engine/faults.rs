@@ -148,12 +148,113 @@ fn a_second_interrupt_ends_everything_at_once() {
     let workers = running.workers();
     running.signal(Signal::INT);
     running.wait_for("interrupted", "");
+    // Later than what is the same request still.
+    std::thread::sleep(std::time::Duration::from_millis(700));
     running.signal(Signal::INT);
     let outcome = running.finish();
     assert_eq!(outcome.code, Some(130));
     eventually("the end of its workers", || {
         !workers.iter().any(|pid| is_alive(*pid))
     });
+}
+
+/// `timeout` sends a signal to the command and then to its whole group, which is one request.
+#[test]
+fn two_signals_at_once_are_one_request() {
+    let context = Context::new(SLOW);
+    let outcome = finish(&mut context.program(
+        "timeout",
+        &[
+            "--signal=TERM",
+            "1",
+            COMMAND,
+            "run",
+            "--json",
+            "--set",
+            "stages.nap.params.seconds=20",
+        ],
+    ));
+    let events = outcome.events();
+    assert!(
+        events.iter().any(|event| event["event"] == "interrupted"),
+        "{outcome:#?}"
+    );
+    assert_eq!(outcome.event("run-finished")["summary"]["interrupted"], true);
+    assert_eq!(files(&context.path("cache/claims-v1")), [""; 0]);
+    let told = context.run(&["runs"]).assert_code(0).stdout;
+    assert!(told.contains("interrupted"), "{told}");
+}
+
+/// A limit on the size of files makes writes fail, and does not end the command without a word.
+#[test]
+fn a_limit_on_the_size_of_files_is_told() {
+    let limited = |context: &Context, blocks: &str| {
+        let script = "ulimit -f \"$1\"; shift; exec \"$@\"";
+        finish(&mut context.program("/bin/sh", &["-c", script, "sh", blocks, COMMAND, "run"]))
+    };
+    let context = Context::new(CHAIN);
+    let outcome = limited(&context, "1").assert_code(3);
+    assert!(outcome.stderr.contains("File too large"), "{outcome:#?}");
+    assert!(outcome.stderr.contains("ulimit -f"), "{outcome:#?}");
+    // Wherever the limit strikes, the command itself ends in order and says what happened.
+    for blocks in ["2", "4", "8"] {
+        let outcome = limited(&context, blocks);
+        assert!(matches!(outcome.code, Some(0 | 1 | 3)), "{blocks}: {outcome:#?}");
+        assert!(
+            outcome.code == Some(0) || outcome.stderr.contains("error: "),
+            "{blocks}: {outcome:#?}"
+        );
+    }
+    context.run(&["run"]).assert_code(0);
+    context.check_store();
+}
+
+/// What it executes is under the limit as it would be without Provenir, also where Provenir itself was told to ignore it.
+#[test]
+fn programs_have_the_default_for_files_that_are_too_large() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "limit"
+        [stages.state]
+        kind = "command"
+        publish = { state = "state.txt" }
+        [stages.state.params]
+        argv = ["sh", "-c", "grep SigIgn /proc/self/status > $0", "{output.state}"]
+        outputs.state.file = "state.txt"
+        "#,
+    );
+    let script = "trap '' 25; exec \"$@\"";
+    finish(&mut context.program("/bin/sh", &["-c", script, "sh", COMMAND, "run"])).assert_code(0);
+    let state = String::from_utf8(context.read("state.txt")).unwrap();
+    let ignored = state.split_whitespace().last().unwrap();
+    let ignored = u64::from_str_radix(ignored, 16).unwrap();
+    assert_eq!(ignored & 1 << 24, 0, "{state}");
+}
+
+/// Events that cannot be written are told, and the run counts all the same; a reader that has enough is none.
+#[test]
+fn events_that_cannot_be_written_are_told() {
+    let context = Context::new(CHAIN);
+    let to = |target: &str| {
+        let script = format!("exec \"$@\" {target}");
+        finish(&mut context.program("/bin/sh", &["-c", &script, "sh", COMMAND, "run", "--json"]))
+    };
+    let outcome = to("> /dev/full").assert_code(3);
+    assert!(
+        outcome
+            .stderr
+            .contains("error: cannot write to standard output: No space left"),
+        "{outcome:#?}"
+    );
+    context.check_store();
+    assert_eq!(context.executed(&[]), [""; 0]);
+    let told = context.run(&["runs"]).assert_code(0).stdout;
+    assert!(
+        told.contains(" done ") && !told.contains("no end recorded"),
+        "{told}"
+    );
+    to("| true").assert_code(0);
 }
 
 /// Runs the command as somebody who may not write everywhere.
@@ -194,6 +295,41 @@ fn a_store_that_cannot_be_written_to_is_told_and_can_be_read() {
     assert!(outcome.stderr.contains("make the store writable"), "{outcome:#?}");
     assert_eq!(context.executed(&[]), ["total"]);
     context.check_store();
+}
+
+#[test]
+fn a_store_that_may_not_be_read_is_not_said_to_be_missing() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let own = |mode: u32| {
+        use std::os::unix::fs::PermissionsExt;
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(context.path("cache"), permissions).unwrap();
+    };
+    own(0o000);
+    let outcome = as_nobody(&context, &["verify"]);
+    own(0o755);
+    let Some(outcome) = outcome else {
+        eprintln!("SKIPPED: no way to become somebody who may not read (setpriv)");
+        return;
+    };
+    let told = outcome.assert_code(3).stderr;
+    assert!(
+        told.contains("Permission denied") && told.contains("make the store readable"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_working_folder_that_is_gone_is_called_that() {
+    let context = Context::new(CHAIN);
+    let script = "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"";
+    let arguments = ["-c", script, "sh", COMMAND, "run", "../pipeline.toml"];
+    let told = finish(&mut context.program("/bin/sh", &arguments)).stderr;
+    assert!(
+        told.contains("cannot find the working folder") && !told.contains("UTF-8"),
+        "{told}"
+    );
 }
 
 /// Takes the right to write from every folder below one, or gives it back.

@@ -552,8 +552,99 @@ fn notes_that_cannot_be_understood_are_found_by_verify() {
             "{verified}"
         );
         assert!(!verified.contains("nothing is wrong"), "{verified}");
+        // What a newer version wrote is whole, and not to be removed.
+        let mut newer: Value = serde_json::from_slice(&whole).unwrap();
+        newer["format"] = json!(9);
+        overwrite(&note, newer.to_string().as_bytes());
+        let verified = context.run(&["verify"]).assert_code(1).stdout;
+        assert!(
+            !verified.contains("remove those notes")
+                && verified.contains("a newer version of Provenir wrote"),
+            "{verified}"
+        );
         overwrite(&note, &whole);
     }
+    // Nothing computes a pin again.
+    let note = files(&context.path("cache/pins-v1")).remove(0);
+    overwrite(&note, b"{");
+    for command in ["pin", "gc"] {
+        let told = context.run(&[command]).stderr;
+        assert!(
+            told.contains("pin again") && !told.contains("is computed again"),
+            "{command}: {told}"
+        );
+    }
+}
+
+/// What steers a terminal stays where it came from, and is not shown.
+#[test]
+fn control_characters_are_not_shown() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "colours"
+        [stages.loud]
+        kind = "command"
+        [stages.loud.params]
+        argv = ["sh", "-c", "printf '\\033[31mred\\rover\\n' >&2; head -c 3000 /dev/zero | tr '\\0' x >&2; echo >&2; exit 1", "{output.state}"]
+        outputs.state.file = "state.txt"
+        "#,
+    );
+    let plain = |text: &str, what: &str| {
+        let hostile = text.chars().find(|char| char.is_control() && *char != '\n');
+        assert_eq!(hostile, None, "{what}: {text:?}");
+    };
+    let outcome = context.run(&["run"]).assert_code(1);
+    plain(&outcome.stderr, "run");
+    assert!(outcome.stderr.contains("| ?[31mred?over"), "{outcome:#?}");
+    assert!(
+        outcome.stderr.lines().all(|line| line.chars().count() < 420),
+        "{outcome:#?}"
+    );
+    assert!(outcome.stderr.contains("xxx…"), "{outcome:#?}");
+    let log = files(&context.path("cache/runs-v1"))
+        .into_iter()
+        .map(|path| fs_err::read(path).unwrap())
+        .find(|bytes| bytes.windows(5).any(|bytes| bytes == b"\x1b[31m"));
+    assert!(
+        log.is_some_and(|bytes| bytes.len() > 3000),
+        "the log keeps all of it"
+    );
+    for arguments in [&["show", "\x1b[31m"][..], &["runs", "tag", "last", "\x1b[31m"]] {
+        let outcome = context.run(arguments).assert_code(2);
+        plain(&outcome.stderr, "an argument");
+    }
+    for path in files(&context.path("cache/runs-v1")) {
+        if path.file_name() == Some("run.json") {
+            let mut head: Value = serde_json::from_slice(&fs_err::read(&path).unwrap()).unwrap();
+            head["pipeline"] = json!("a\x1b[31mb\r\nc");
+            overwrite(&path, head.to_string().as_bytes());
+        }
+    }
+    let told = context.run(&["runs"]).assert_code(0).stdout;
+    plain(&told, "runs");
+    assert!(told.contains("a?[31mb  c"), "{told}");
+    fs_err::create_dir(context.path("cache/objects-v1\x1b[31m")).unwrap();
+    fs_err::create_dir(context.path("cache/\x1b[31m-v9")).unwrap();
+    plain(&context.run(&["doctor"]).stdout, "doctor");
+}
+
+/// Nobody is said to execute what a claim that cannot be read stands before.
+#[test]
+fn a_claim_that_cannot_be_read_is_called_that() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    for path in files(&context.path("cache/results-v1")) {
+        let key = path.file_stem().unwrap();
+        context.write(&format!("cache/claims-v1/{key}"), "{}");
+        fs_err::remove_file(&path).unwrap();
+    }
+    let outcome = finish(&mut context.program("timeout", &["3", COMMAND, "run"]));
+    assert!(
+        outcome.stderr.contains("a claim that cannot be read stands in the way; it is taken over when it has not changed for 1 min"),
+        "{outcome:#?}"
+    );
+    assert!(!outcome.stderr.contains("process 0"), "{outcome:#?}");
 }
 
 #[test]
