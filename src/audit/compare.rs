@@ -306,11 +306,11 @@ mod tests {
         let old = table(vec![1.0, 2.0], ["a", "b"]);
         assert_eq!(
             told_of(&old, &table(vec![1.0, 2.5], ["a", "b"])),
-            "column value, row 1 (counted from 0): 2 became 2.5 (numbers differ by at most 2.0e-1 of the greatest magnitude in their column)"
+            "column value, row 1 (counted from 0): 2 became 2.5 (numbers differ by at most 2.0e-1 of the greatest magnitude in their column or list)"
         );
         assert_eq!(
             told_of(&old, &table(vec![1.0, 2.0], ["a", "c"])),
-            "column name, row 1: b became c"
+            "column name, row 1 (counted from 0): b became c"
         );
         let longer = TableBuilder::new()
             .f64("value", vec![1.0, 2.0, 3.0])
@@ -356,7 +356,7 @@ mod tests {
         };
         assert_eq!(
             told_of(&policy(1.0), &policy(4.0)),
-            "column values, row 1, item 1 (counted from 0; tensor 0.bias): 1 became 4 (numbers differ by at most 7.5e-1 of the greatest magnitude in their list)"
+            "column values, row 1, item 1 (counted from 0; tensor 0.bias): 1 became 4 (numbers differ by at most 7.5e-1 of the greatest magnitude in their column or list)"
         );
     }
 
@@ -379,7 +379,7 @@ mod tests {
         };
         assert_eq!(
             told_of(&table(vec![1.0, 2.0, 3.0, 4.0]), &table(vec![1.0, 2.0, 3.0, 8.0])),
-            "column action, row 1, item 1 (counted from 0): 4 became 8 (numbers differ by at most 5.0e-1 of the greatest magnitude in their list)"
+            "column action, row 1, item 1 (counted from 0): 4 became 8 (numbers differ by at most 5.0e-1 of the greatest magnitude in their column or list)"
         );
     }
 }

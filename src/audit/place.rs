@@ -104,8 +104,7 @@ impl fmt::Display for Place {
                 match largest {
                     Some(largest) => write!(
                         formatter,
-                        " (numbers differ by at most {largest:.1e} of the greatest magnitude in their {})",
-                        if item.is_some() { "list" } else { "column" }
+                        " (numbers differ by at most {largest:.1e} of the greatest magnitude in their column or list)"
                     ),
                     None => Ok(()),
                 }

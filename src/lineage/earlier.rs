@@ -153,7 +153,11 @@ impl Past {
             if run.manifest() != Some(manifest) || nearest.is_some() {
                 continue;
             }
-            let beside = run.results().filter(|(name, _)| stage(name) == stage(cell));
+            // Of equals the first in the plan: the order in which cells finish is none.
+            let names = run.order().into_iter();
+            let results: BTreeMap<&str, ActionKey> = run.results().collect();
+            let beside = names.filter(|name| stage(name) == stage(cell));
+            let beside = beside.filter_map(|name| Some((name, *results.get(name)?)));
             for (cell, key) in beside.take(MOST) {
                 let found = self.action(store, &key)?;
                 let Some(found) = found.filter(|found| found.kind == action.kind) else {

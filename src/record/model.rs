@@ -184,10 +184,22 @@ pub struct OutcomeFile {
     pub ended: Timestamp,
     /// What happened in all.
     pub summary: Summary,
+    /// How much its records hold: cells executed and reused. Less is what was cut off since. Absent in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Recorded>,
     /// Digest of what was asked for and of the action of every cell, where all have results: runs that agree in it had the
     /// same. Absent in earlier records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Digest>,
+}
+
+/// How much the records of a run hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// Executions.
+    pub executed: usize,
+    /// Cells found in the store.
+    pub reused: usize,
 }
 
 /// Whether a command line is that of a render: a run of one cell, which no manifest has.

@@ -193,7 +193,9 @@ impl StoredRun {
         outcome: Option<&OutcomeFile>,
         records: &[Record],
     ) -> Result<(), StoreError> {
-        let Some(outcome) = outcome else { return Ok(()) };
+        let Some(recorded) = outcome.and_then(|outcome| outcome.recorded) else {
+            return Ok(());
+        };
         let (mut executed, mut reused) = (0, 0);
         for record in records {
             match record {
@@ -202,13 +204,12 @@ impl StoredRun {
                 Record::Failed { .. } => {}
             }
         }
-        let summary = &outcome.summary;
-        if executed >= summary.ran && reused >= summary.reused {
+        if executed >= recorded.executed && reused >= recorded.reused {
             return Ok(());
         }
         let reason = format!(
-            "it tells of {executed} cells executed and {reused} reused, and the run counted {} and {}",
-            summary.ran, summary.reused
+            "it tells of {executed} cells executed and {reused} reused, and the run wrote down {} and {}",
+            recorded.executed, recorded.reused
         );
         Err(StoreError::malformed(
             &self.folder.join("records.jsonl"),

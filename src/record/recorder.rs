@@ -21,7 +21,7 @@ use serde::Serialize;
 use self::lines::Lines;
 pub(super) use self::lines::line;
 pub(crate) use self::log::CellLog;
-use super::model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, RunFile, Wire};
+use super::model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, Recorded, RunFile, Wire};
 use super::{Git, RunId};
 use crate::clock;
 use crate::exec::{CellRef, Event, Subscriber, Summary};
@@ -71,6 +71,8 @@ struct Files {
     folder: Utf8PathBuf,
     records: Lines,
     events: Lines,
+    /// What the records hold so far.
+    recorded: Recorded,
     /// Writes `run.json`, beside the run because git may take its time.
     head: Option<JoinHandle<io::Result<()>>>,
 }
@@ -169,6 +171,7 @@ impl<'a> Recorder<'a> {
             records: Lines::create(&folder.join("records.jsonl"))?,
             events: Lines::create(&folder.join("events.jsonl"))?,
             folder,
+            recorded: Recorded::default(),
             head: Some(head),
         });
         Ok(())
@@ -189,10 +192,16 @@ impl<'a> Recorder<'a> {
     }
 
     fn record(&mut self, record: &Record) -> io::Result<()> {
-        match &mut self.files {
-            Some(files) => files.records.add(record),
-            None => Ok(()),
+        let Some(files) = &mut self.files else {
+            return Ok(());
+        };
+        files.records.add(record)?;
+        match record {
+            Record::Executed(_) => files.recorded.executed += 1,
+            Record::Reused { cells, .. } => files.recorded.reused += cells.len(),
+            Record::Failed { .. } => {}
         }
+        Ok(())
     }
 
     fn log(&mut self, cell: CellRef<'_>, level: Level, message: &str) -> io::Result<()> {
@@ -277,6 +286,7 @@ impl<'a> Recorder<'a> {
             format: FORMAT,
             ended: clock::now(),
             summary: summary.clone(),
+            recorded: Some(files.recorded),
             state: self.state()?,
         };
         replace(

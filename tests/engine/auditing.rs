@@ -124,7 +124,7 @@ fn what_comes_out_differently_is_told_to_the_row() {
     );
     assert_eq!(
         told[1],
-        "  second[a=2]: output sum differs: column value, row 0 (counted from 0): 1.5 became 2.5 (numbers differ by at most 4.0e-1 of the greatest magnitude in their column)"
+        "  second[a=2]: output sum differs: column value, row 0 (counted from 0): 1.5 became 2.5 (numbers differ by at most 4.0e-1 of the greatest magnitude in their column or list)"
     );
     let found = audit(&context, &["--sample", "100"], 1);
     assert_eq!(with(&found, "differs"), ["second[a=2]"]);
@@ -146,7 +146,10 @@ fn what_comes_out_differently_is_told_to_the_row() {
         "{lineage}"
     );
     let lineage = context.run(&["lineage", "second[a=1]"]).assert_code(0).stdout;
-    assert!(lineage.contains("\nreproduced by provenir "), "{lineage}");
+    assert!(
+        lineage.contains("\nreproduced 2 times, last by provenir "),
+        "{lineage}"
+    );
 }
 
 #[test]
