@@ -555,7 +555,7 @@ fn reading_leaves_a_folder_of_somebody_else_as_it_is() {
     assert_eq!(files(&context.path("cache")).len(), 2);
     context.run(&["doctor"]).assert_code(3);
     // In a folder where nothing else is, a run makes one, and `doctor` says so without making it.
-    std::fs::create_dir(context.path("empty")).unwrap();
+    fs_err::create_dir(context.path("empty")).unwrap();
     let outcome = context.run(&["doctor", "--cache", "empty"]).assert_code(0);
     assert!(
         outcome.stdout.contains("will be made a store by the first run"),

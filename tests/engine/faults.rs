@@ -304,7 +304,7 @@ fn a_store_that_may_not_be_read_is_not_said_to_be_missing() {
     let own = |mode: u32| {
         use std::os::unix::fs::PermissionsExt;
         let permissions = std::fs::Permissions::from_mode(mode);
-        std::fs::set_permissions(context.path("cache"), permissions).unwrap();
+        fs_err::set_permissions(context.path("cache"), permissions).unwrap();
     };
     own(0o000);
     let outcome = as_nobody(&context, &["verify"]);
