@@ -124,6 +124,12 @@ impl Past {
             })
     }
 
+    /// Where a cell of a manifest stood in the latest of its runs in which it was this action.
+    pub(super) fn place(&self, manifest: &Utf8Path, cell: &str, key: &ActionKey) -> Option<Place<'_>> {
+        let mut runs = self.before(None).filter(|run| run.manifest() == Some(manifest));
+        runs.find_map(|run| Place::of(&run.cells, key, [Some(cell)]))
+    }
+
     /// The fields of an action's key: from its record, or else from its result.
     pub(super) fn action(&self, store: &Store, key: &ActionKey) -> Result<Option<Action>, StoreError> {
         let recorded = self

@@ -146,7 +146,7 @@ impl Freshness {
         if let Standing::Unknown { producer } = &survey.standings[cell] {
             let explainer = Explainer::new(plan, store, &survey);
             let own = match graph.action(key) {
-                Some(old) => explainer.own_differences(cell, old)?,
+                Some(old) => explainer.own_differences(cell, old.clone())?,
                 None => Vec::new(),
             };
             if !own.is_empty() {

@@ -18,7 +18,7 @@ use crate::store::{Action, ActionKey, Artifact, Catalogue, Publication, Store, S
 pub struct Graph {
     catalogue: Catalogue,
     history: History,
-    publications: Vec<Publication>,
+    publications: BTreeMap<ActionKey, Vec<Publication>>,
     seconds: BTreeMap<ActionKey, Vec<Second>>,
     audits: BTreeMap<ActionKey, Vec<audit::Record>>,
     /// Actions whose results are gone and that records tell of.
@@ -134,6 +134,10 @@ impl Graph {
         for record in audit::verdicts(store.layout())? {
             audits.entry(record.key).or_default().push(record);
         }
+        let mut publications: BTreeMap<ActionKey, Vec<Publication>> = BTreeMap::new();
+        for publication in store.publications()? {
+            publications.entry(publication.key).or_default().push(publication);
+        }
         let mut telling = BTreeMap::new();
         for (position, run) in history.runs.iter().enumerate() {
             for key in run.cells.actions() {
@@ -147,7 +151,7 @@ impl Graph {
         let mut graph = Self {
             seconds,
             audits,
-            publications: store.publications()?,
+            publications,
             producers: catalogue.producers(),
             consumers: BTreeMap::new(),
             recorded: BTreeMap::new(),
@@ -332,9 +336,10 @@ impl Graph {
     fn copies(&self, key: &ActionKey, cell: Option<&str>, beside: &BTreeSet<&str>) -> Vec<Copy> {
         let is_own = |copy: &&Publication| {
             let by = copy.cell.as_str();
-            copy.key == *key && (Some(by) == cell || !beside.contains(by))
+            Some(by) == cell || !beside.contains(by)
         };
-        let own = self.publications.iter().filter(is_own);
+        let copies = self.publications.get(key).into_iter().flatten();
+        let own = copies.filter(is_own);
         own.map(|copy| Copy {
             path: copy.path.clone(),
             port: copy.port.clone(),
@@ -350,7 +355,7 @@ impl Graph {
     }
 
     /// The source files of a cell, with the paths that its record names, or else the latest record of its action.
-    fn sources(
+    pub(super) fn sources(
         &self,
         key: &ActionKey,
         action: &Action,

@@ -98,13 +98,12 @@ impl Graph {
     pub fn takers(&self, file: &SourceName<'_>) -> Vec<(ActionKey, Option<Place<'_>>)> {
         let mut takers = Vec::new();
         for key in self.actions() {
-            if self.action(&key).is_none_or(|action| action.sources.is_empty()) {
+            let Some(action) = self.action(&key).filter(|action| !action.sources.is_empty()) else {
                 continue;
-            }
+            };
             let takes = |place: &Option<Place<'_>>| {
-                let sources = self.node(&key, *place).map(|node| node.sources);
-                let mut sources = sources.iter().flat_map(BTreeMap::values);
-                sources.any(|source| match file {
+                let sources = self.sources(&key, action, *place);
+                sources.values().any(|source| match file {
                     SourceName::Path(path) => source.path.as_deref() == Some(*path),
                     SourceName::Content(content) => source.content == *content,
                 })

@@ -249,9 +249,7 @@ impl<'a> Explainer<'a> {
         let place = if old.sources.is_empty() {
             None
         } else {
-            let uses = self.past()?.uses(&self.plan.manifest, &name, None);
-            let same = uses.into_iter().find(|found| found.key == last);
-            same.and_then(Use::place)
+            self.past()?.place(&self.plan.manifest, &name, &last)
         };
         let found = self.differences(&Side::of(&old, place), &self.side(&new, cell))?;
         let mut told = vec![briefly(&found)];
@@ -425,22 +423,11 @@ impl<'a> Explainer<'a> {
         let past = self.past()?;
         let mut why = Why::bare(name.clone(), None, Reason::Waits);
         if let Some(found) = past.uses(&self.plan.manifest, &name, None).first()
-            && let Some(mut old) = past.action(self.store, &found.key)?
+            && let Some(old) = past.action(self.store, &found.key)?
         {
-            let (new, there) = self.expected(cell, &old)?;
-            let unknown: BTreeSet<_> = self.unknown_inputs(cell).collect();
-            let kept: Vec<bool> = old
-                .inputs
-                .iter()
-                .map(|input| !unknown.contains(&place(input)))
-                .collect();
-            let mut keep = kept.iter().copied();
-            old.inputs.retain(|_| keep.next().unwrap_or(false));
             why.since = Some(Moment::of(*found));
-            why.changes = self.all_changes(
-                &Side::part(&old, found.place(), |number| kept.get(number) == Some(&true)),
-                &Side::part(&new, Some(self.place(cell)), |number| there.contains(&number)),
-            )?;
+            why.changes =
+                self.as_far_as_known(cell, old, found.place(), |old, new| self.all_changes(old, new))?;
         }
         for root in self.roots(cell) {
             if let Standing::Due { key, reason } = &self.survey.standings[root] {
@@ -501,14 +488,30 @@ impl<'a> Explainer<'a> {
     pub(super) fn own_differences(
         &self,
         cell: CellIndex,
-        old: &Action,
+        old: Action,
     ) -> Result<Vec<Difference>, StoreError> {
-        let (new, there) = self.expected(cell, old)?;
+        self.as_far_as_known(cell, old, None, |old, new| self.differences(old, new))
+    }
+
+    /// Compares an old action with what a cell that waits for others is to be, without the inputs of both of which nothing is
+    /// known yet.
+    fn as_far_as_known<T>(
+        &self,
+        cell: CellIndex,
+        mut old: Action,
+        old_place: Option<Place<'_>>,
+        compare: impl FnOnce(&Side<'_>, &Side<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let (new, there) = self.expected(cell, &old)?;
         let unknown: BTreeSet<_> = self.unknown_inputs(cell).collect();
-        let mut old = old.clone();
+        let inputs = old.inputs.iter().enumerate();
+        let kept = inputs.filter(|(_, input)| !unknown.contains(&place(input)));
+        let kept: BTreeSet<usize> = kept.map(|(number, _)| number).collect();
         old.inputs.retain(|input| !unknown.contains(&place(input)));
-        let new = Side::part(&new, Some(self.place(cell)), |number| there.contains(&number));
-        self.differences(&Side::of(&old, None), &new)
+        compare(
+            &Side::part(&old, old_place, |number| kept.contains(&number)),
+            &Side::part(&new, Some(self.place(cell)), |number| there.contains(&number)),
+        )
     }
 
     /// The cells upstream of one whose keys are known and that have to run, in the plan's order.

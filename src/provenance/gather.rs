@@ -403,11 +403,11 @@ impl<'a> Gathering<'a> {
     fn add_artifacts(&mut self, node: &Node) {
         let name = &self.names[&node.action];
         let copies = self.graph.all_copies(&node.action);
+        let wanted = self.wanted.clone();
         for artifact in &node.outputs {
             if self.by_object.contains_key(&artifact.object) {
                 continue;
             }
-            let wanted = self.wanted.clone();
             let wanted = wanted.as_ref().filter(|wanted| wanted.object == artifact.object);
             let wanted = wanted.and_then(|wanted| wanted.path.as_ref());
             let copies = copies.iter().filter(|copy| copy.port == artifact.port);
