@@ -4,7 +4,7 @@ use std::fmt::Write;
 use camino::Utf8Path;
 use jiff::Timestamp;
 
-use super::arguments::{ManifestArguments, OverrideArguments};
+use super::arguments::ManifestArguments;
 use super::error::{CommandError, Exit};
 use super::measure::bytes;
 use super::{Edition, plan, runs, session, terminal};
@@ -129,11 +129,7 @@ fn last(runs: &RunStore, manifest: &Utf8Path) -> Result<String, CommandError> {
     };
     let mut text = format!("\nlast run {}", run.id);
     if let Some(head) = run.head()? {
-        let _ = write!(text, " of `{}`", session::short(&head.manifest));
-        let options = OverrideArguments::recorded(&head.command).map(|options| options.words());
-        if let Some(words) = options.filter(|words| !words.is_empty()) {
-            let _ = write!(text, " with `{}`", words.join(" "));
-        }
+        let _ = write!(text, " of {}", runs::asked(&head));
     }
     let outcome = run.outcome()?;
     let is_running = outcome.is_none() && run.is_running()?;

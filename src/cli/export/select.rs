@@ -159,14 +159,11 @@ fn which(run: &StoredRun) -> Result<Option<String>, CommandError> {
     let Some(head) = run.head()? else {
         return Ok(None);
     };
-    let options = OverrideArguments::recorded(&head.command).map(|options| options.words());
-    let options = options.filter(|words| !words.is_empty());
-    let options = options.map_or_else(String::new, |words| format!(" with `{}`", words.join(" ")));
     let outcome = run.outcome()?;
     Ok(Some(format!(
-        "run {}, the last of `{}`{options}: {}",
+        "run {}, the last of {}: {}",
         run.id,
-        session::short(&head.manifest),
+        runs::asked(&head),
         runs::state(
             outcome.as_ref().map(|outcome| &outcome.summary),
             run.is_running()?

@@ -75,6 +75,13 @@ fn wanted(layout: &Layout, text: &str) -> Result<StoredRun, CommandError> {
     })
 }
 
+/// What a run was of: its manifest, with what changed that.
+pub(super) fn asked(head: &RunFile) -> String {
+    let options = OverrideArguments::recorded(&head.command);
+    let options = options.map_or_else(String::new, |options| options.suffix(&[]));
+    format!("`{}`{options}", session::short(&head.manifest))
+}
+
 /// How a run ended, or that it has not.
 pub(super) fn state(summary: Option<&Summary>, is_running: bool) -> &'static str {
     match summary {
