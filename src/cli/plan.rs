@@ -226,7 +226,7 @@ fn reasons(plan: &Plan, explainer: &Explainer<'_>, survey: &Survey<'_>) -> Resul
                 Standing::Unknown { producer } => {
                     let stage = &plan.stage_of(*producer).name;
                     found
-                        .entry(format!("depends on what `{stage}` gives"))
+                        .entry(waiting(stage, explainer.own_change(cell)?))
                         .or_default()
                         .push(cell);
                 }
@@ -250,6 +250,14 @@ fn reasons(plan: &Plan, explainer: &Explainer<'_>, survey: &Survey<'_>) -> Resul
     })
 }
 
+/// That a cell depends on what another, or a stage, gives, and what of it changed already.
+fn waiting(producer: &str, own_change: Option<String>) -> String {
+    match own_change {
+        Some(change) => format!("depends on what `{producer}` gives; of its own, this changed: {change}"),
+        None => format!("depends on what `{producer}` gives"),
+    }
+}
+
 fn cells(plan: &Plan, explainer: &Explainer<'_>, survey: &Survey<'_>) -> Result<String, CommandError> {
     let mut grid = vec![["cell", "key", "", ""].map(str::to_owned).to_vec()];
     for (cell, standing) in survey.standings.iter().enumerate() {
@@ -259,7 +267,7 @@ fn cells(plan: &Plan, explainer: &Explainer<'_>, survey: &Survey<'_>) -> Result<
             Standing::Unknown { producer } => (
                 String::new(),
                 "unknown",
-                format!("depends on `{}`", plan.name(*producer)),
+                waiting(&plan.name(*producer), explainer.own_change(cell)?),
             ),
         };
         grid.push(vec![plan.name(cell), key, standing.to_owned(), reason]);
@@ -281,6 +289,8 @@ struct PlannedCell<'a> {
     reason: Option<String>,
     /// The nearest cell that has to run before it is known; `null` where it is known.
     waits_for: Option<String>,
+    /// What of a cell that waits for another changed since a run last had it; `null` where nothing did, and where it is known.
+    own_change: Option<String>,
     /// Its published copies.
     publish: Vec<PlannedCopy>,
 }
@@ -352,6 +362,7 @@ fn as_json<'a>(
             key,
             reason: explainer.brief(index)?,
             waits_for,
+            own_change: explainer.own_change(index)?,
             publish,
         });
     }

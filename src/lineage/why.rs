@@ -237,20 +237,10 @@ impl<'a> Explainer<'a> {
                 "its result is no longer in the store; no record says what removed it".to_owned()
             }));
         }
-        let old = match action_of_result(self.store, &last)? {
-            Some(old) => Some(old),
-            None => self.past()?.action(self.store, &last)?,
-        };
-        let Some(old) = old else {
+        let Some((old, place)) = self.recorded(&name, &last)? else {
             return Ok("changed since it last ran, of which no record says what it was".to_owned());
         };
         let new = self.survey.action(cell)?;
-        // Where the cell stood matters for source files alone; without any, no record is read.
-        let place = if old.sources.is_empty() {
-            None
-        } else {
-            self.past()?.place(&self.plan.manifest, &name, &last)
-        };
         let found = self.differences(&Side::of(&old, place), &self.side(&new, cell))?;
         let mut told = vec![briefly(&found)];
         told.extend(collected.map(|time| {
@@ -260,6 +250,44 @@ impl<'a> Explainer<'a> {
             )
         }));
         Ok(told.join("; "))
+    }
+
+    /// What a cell of the plan was, and where it stood, when a run last had it as an action.
+    fn recorded(
+        &self,
+        name: &str,
+        last: &ActionKey,
+    ) -> Result<Option<(Action, Option<Place<'_>>)>, StoreError> {
+        let old = match action_of_result(self.store, last)? {
+            Some(old) => Some(old),
+            None => self.past()?.action(self.store, last)?,
+        };
+        let Some(old) = old else {
+            return Ok(None);
+        };
+        // Where the cell stood matters for source files alone; without any, no record is read.
+        let place = if old.sources.is_empty() {
+            None
+        } else {
+            self.past()?.place(&self.plan.manifest, name, last)
+        };
+        Ok(Some((old, place)))
+    }
+
+    /// What changed already, in a phrase, of a cell that waits for others; `None` where nothing did, or nothing is recorded.
+    pub fn own_change(&self, cell: CellIndex) -> Result<Option<String>, StoreError> {
+        let Standing::Unknown { .. } = self.survey.standings[cell] else {
+            return Ok(None);
+        };
+        let name = self.plan.name(cell);
+        let Some(last) = self.last_action(&name)? else {
+            return Ok(None);
+        };
+        let Some((old, place)) = self.recorded(&name, &last)? else {
+            return Ok(None);
+        };
+        let found = self.as_far_as_known(cell, old, place, |old, new| self.differences(old, new))?;
+        Ok((!found.is_empty()).then(|| briefly(&found)))
     }
 
     /// Why a cell runs, or, where its result is there, why it ran when it was computed.

@@ -41,35 +41,36 @@ pub(crate) struct Read {
     pub(crate) resolved: Node,
     /// The manifest, absolute.
     pub(crate) path: Utf8PathBuf,
+    /// The manifests that it extends, absolute: the nearest first.
+    pub(crate) bases: Vec<Utf8PathBuf>,
 }
 
 fn read(path: &Utf8Path, overrides: &Overrides, report: &mut Report) -> Option<Read> {
     let (source, table) = read_file(path, None, report)?;
-    let absolute = match std::path::absolute(path.as_std_path()).map(Utf8PathBuf::from_path_buf) {
-        Ok(Ok(absolute)) => absolute,
-        Ok(Err(_)) => {
-            report.error(
-                Sources::start(source),
-                "the path of the working folder is not valid UTF-8",
-            );
-            return None;
-        }
-        Err(error) => {
-            report.error(
-                Sources::start(source),
-                format!("cannot find the working folder: {error}"),
-            );
+    let absolute = match absolute(path) {
+        Ok(absolute) => absolute,
+        Err(message) => {
+            report.error(Sources::start(source), message);
             return None;
         }
     };
-    let layers = with_bases(path, table, report)?;
+    let (layers, bases) = with_bases(&absolute, path, table, report)?;
     let root = Sources::start(source);
     let (manifest, table) = apply(layers, root, overrides, report);
     Some(Read {
         manifest,
         resolved: Node::table(table, root),
         path: absolute,
+        bases,
     })
+}
+
+fn absolute(path: &Utf8Path) -> Result<Utf8PathBuf, String> {
+    match std::path::absolute(path.as_std_path()).map(Utf8PathBuf::from_path_buf) {
+        Ok(Ok(absolute)) => Ok(absolute),
+        Ok(Err(_)) => Err("the path of the working folder is not valid UTF-8".to_owned()),
+        Err(error) => Err(format!("cannot find the working folder: {error}")),
+    }
 }
 
 /// Reads one file and checks its format version. `extended` is the place that names it, where another manifest does.
@@ -189,9 +190,16 @@ fn read_text(path: &Utf8Path) -> Result<String, (String, Option<String>)> {
         .map_or_else(|| text.clone(), str::to_owned))
 }
 
-/// The manifest and what it extends, from the deepest base up.
-fn with_bases(path: &Utf8Path, table: Table, report: &mut Report) -> Option<Vec<Table>> {
+/// The manifest and what it extends, from the deepest base up, and where those lie, the nearest first: absolute, as the manifest
+/// is, which is shown by the path that was given.
+fn with_bases(
+    absolute: &Utf8Path,
+    path: &Utf8Path,
+    table: Table,
+    report: &mut Report,
+) -> Option<(Vec<Table>, Vec<Utf8PathBuf>)> {
     let mut layers = vec![table];
+    let mut bases: Vec<Utf8PathBuf> = Vec::new();
     let mut current = path.to_owned();
     // What a message shows, and what identifies the file.
     let mut chain = vec![(current.clone(), fs::canonicalize(&current).ok())];
@@ -202,7 +210,8 @@ fn with_bases(path: &Utf8Path, table: Table, report: &mut Report) -> Option<Vec<
             complete = false;
             break;
         };
-        let base = current.parent().unwrap_or(Utf8Path::new("")).join(base);
+        bases.push(beside(bases.last().map_or(absolute, |base| base), base));
+        let base = beside(&current, base);
         let identity = fs::canonicalize(&base).ok();
         let known = chain
             .iter()
@@ -228,7 +237,12 @@ fn with_bases(path: &Utf8Path, table: Table, report: &mut Report) -> Option<Vec<
         current = base;
     }
     layers.reverse();
-    complete.then_some(layers)
+    complete.then_some((layers, bases))
+}
+
+/// A path as a manifest names it.
+fn beside(manifest: &Utf8Path, path: &str) -> Utf8PathBuf {
+    manifest.parent().unwrap_or(Utf8Path::new("")).join(path)
 }
 
 /// Lays a manifest over another. What is wired to a port is replaced as a whole: half of one input is no input.

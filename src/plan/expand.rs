@@ -80,6 +80,7 @@ pub(crate) fn expand(read: Read, registry: &Registry, mut report: Report) -> Res
         cells,
         warnings: report.finish(),
         manifest: read.path,
+        bases: read.bases,
     })
 }
 

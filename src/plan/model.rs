@@ -21,6 +21,8 @@ pub struct Plan {
     pub pipeline: String,
     /// The manifest, absolute.
     pub manifest: Utf8PathBuf,
+    /// The manifests that it extends, absolute: the nearest first.
+    pub bases: Vec<Utf8PathBuf>,
     /// The folder that source and publish paths are relative to: the manifest's.
     pub folder: Utf8PathBuf,
     /// The numeric platform, where the person asks for it to count: it is in every key.

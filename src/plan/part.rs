@@ -63,6 +63,7 @@ impl Plan {
         let part = Self {
             pipeline: self.pipeline.clone(),
             manifest: self.manifest.clone(),
+            bases: self.bases.clone(),
             folder: self.folder.clone(),
             platform: self.platform.clone(),
             stages,

@@ -42,6 +42,7 @@ impl Single {
         Plan {
             pipeline: self.name.to_owned(),
             manifest: self.out,
+            bases: Vec::new(),
             folder,
             platform: None,
             stages: vec![Stage {

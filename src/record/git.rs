@@ -21,7 +21,7 @@ pub struct Git {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<Digest>,
     /// Files of the run, relative to the manifest's folder, that lie in the repository and that git does not track, so that
-    /// no commit holds them: the manifest first, then source files. Absent in earlier records, which do not tell.
+    /// no commit holds them: the manifest first, then what it extends, then source files. Absent in earlier records, which do not tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untracked: Vec<Utf8PathBuf>,
 }

@@ -177,18 +177,19 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// The manifest and the source files of the plan, each once, as people name them: relative to the plan's folder where they
-    /// lie below it.
+    /// The manifest, what it extends, and the source files of the plan, each once, as people name them: relative to the plan's
+    /// folder where they lie below it.
     fn files_from_outside(&self) -> Vec<Utf8PathBuf> {
-        let manifest = &self.plan.manifest;
-        let manifest = manifest.strip_prefix(&self.plan.folder).unwrap_or(manifest);
+        let manifests = std::iter::once(&self.plan.manifest).chain(&self.plan.bases);
+        let manifests =
+            manifests.map(|manifest| manifest.strip_prefix(&self.plan.folder).unwrap_or(manifest));
         let cells = self.plan.cells.iter();
         let sources: BTreeSet<&Utf8PathBuf> = cells
             .flat_map(|cell| &cell.parameters.sources)
             .map(|source| &source.path)
             .collect();
         let sources = sources.into_iter().cloned();
-        std::iter::once(manifest.to_owned()).chain(sources).collect()
+        manifests.map(ToOwned::to_owned).chain(sources).collect()
     }
 
     fn record(&mut self, record: &Record) -> io::Result<()> {

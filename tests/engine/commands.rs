@@ -97,7 +97,7 @@ fn a_plan_says_what_would_run_and_why() {
       first[a=4]: never run
       second[a=4]: depends on what `first` gives
       second, 3 cells: value 0.5 → 0.75
-      total: depends on what `second` gives
+      total: depends on what `second` gives; of its own, this changed: input many also collects a=4
     ");
     fs_err::remove_file(context.object("first[a=1]")).unwrap();
     insta::assert_snapshot!(plan(&["--verbose", "--force", "first[a=3]"]), @r"
@@ -112,10 +112,23 @@ fn a_plan_says_what_would_run_and_why() {
       first[a=1]   [DIGEST]  to run      its artifact [DIGEST] is missing from the store
       first[a=2]   [DIGEST]  up to date
       first[a=3]   [DIGEST]  to run      forced
-      second[a=1]                unknown     depends on `first[a=1]`
+      second[a=1]                unknown     depends on what `first[a=1]` gives
       second[a=2]  [DIGEST]  up to date
-      second[a=3]                unknown     depends on `first[a=3]`
-      total                      unknown     depends on `first[a=1]`
+      second[a=3]                unknown     depends on what `first[a=3]` gives
+      total                      unknown     depends on what `first[a=1]` gives
+    ");
+    let reasons = plan(&[
+        "--set",
+        "stages.first.params.value=9",
+        "--set",
+        "stages.total.params.value=3",
+    ]);
+    insta::assert_snapshot!(reasons.split_once("why\n").unwrap().1, @r"
+      first[a=1]: value 1.0 → 9.0
+      first[a=2]: value 2.0 → 9.0
+      first[a=3]: value 3.0 → 9.0
+      second, all 3 cells: depends on what `first` gives
+      total: depends on what `first` gives; of its own, this changed: value 0.0, the default → 3.0
     ");
 }
 

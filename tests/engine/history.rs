@@ -159,7 +159,7 @@ fn files_that_the_repository_does_not_hold_are_named_beside_the_commit() {
     let context = Context::new(
         r#"
         format = 1
-        pipeline.name = "files"
+        extends = "base/common.toml"
         axes.name = ["a", "b", "kept"]
         [stages.read]
         kind = "noop"
@@ -172,28 +172,33 @@ fn files_that_the_repository_does_not_hold_are_named_beside_the_commit() {
     for name in ["a", "b", "kept"] {
         context.write(&format!("data/{name}.txt"), name);
     }
+    context.write("base/common.toml", "format = 1\nextends = \"../root.toml\"\n");
+    context.write("root.toml", "format = 1\npipeline.name = \"files\"\n");
     context.write(".gitignore", "data/b.txt\n");
     git(&context, &["init", "--quiet"]);
-    git(&context, &["add", "data/kept.txt", ".gitignore"]);
+    git(&context, &["add", "data/kept.txt", "root.toml", ".gitignore"]);
     git(&context, &["commit", "--quiet", "-m", "x"]);
     context.executed(&[]);
     let untracked = || listed(&context, &["-n", "1"])[0]["git"]["untracked"].clone();
-    assert_eq!(untracked(), json!(["pipeline.toml", "data/a.txt", "data/b.txt"]));
+    assert_eq!(
+        untracked(),
+        json!(["pipeline.toml", "base/common.toml", "data/a.txt", "data/b.txt"])
+    );
     let table = context.run(&["runs"]).assert_code(0).stdout;
-    assert!(table.contains(", without pipeline.toml and 2 more"), "{table}");
+    assert!(table.contains(", without pipeline.toml and 3 more"), "{table}");
     let export = context
         .run(&["export", "--format", "in-toto", "--out", "-"])
         .assert_code(0)
         .stdout;
     assert!(export.contains("\"data/b.txt\""), "{export}");
-    git(&context, &["add", "--force", "pipeline.toml", "data"]);
+    git(&context, &["add", "--force", "pipeline.toml", "base", "data"]);
     git(&context, &["commit", "--quiet", "-m", "y"]);
     context.executed(&["--force", "read"]);
     assert_eq!(untracked(), Value::Null);
     let runs = listed(&context, &[]);
     let names = [1, 0].map(|run: usize| runs[run]["run"].as_str().unwrap());
     let told = context.run(&["diff", names[0], names[1]]).assert_code(0).stdout;
-    assert!(told.contains(", without pipeline.toml and 2 more → "), "{told}");
+    assert!(told.contains(", without pipeline.toml and 3 more → "), "{told}");
 }
 
 #[test]

@@ -369,7 +369,7 @@ fn programs_read_plans() {
         plan[2],
         json!({
             "cell": "second[a=1]", "stage": "second", "point": { "a": 1 }, "state": "to-run", "key": key,
-            "reason": "value 0.5 → 1.0", "waits_for": null, "publish": [],
+            "reason": "value 0.5 → 1.0", "waits_for": null, "own_change": null, "publish": [],
         })
     );
     assert_eq!(plan[0]["reason"], Value::Null);
@@ -377,7 +377,7 @@ fn programs_read_plans() {
         plan[4],
         json!({
             "cell": "total", "stage": "total", "point": {}, "state": "unknown", "key": null,
-            "reason": null, "waits_for": "second[a=1]",
+            "reason": null, "waits_for": "second[a=1]", "own_change": "input many no longer collects a=3",
             "publish": [{
                 "port": "sum", "path": context.path("out/total.parquet"), "state": null, "problem": null,
             }],

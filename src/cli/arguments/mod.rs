@@ -156,8 +156,8 @@ pub(super) struct PlanArguments {
     #[arg(long, short)]
     pub(super) verbose: bool,
     /// Print a list of JSON objects, one for each cell in the order of the plan: cell, stage, point (its value of each axis),
-    /// state (up-to-date, to-run, unknown), key, reason, `waits_for`, and publish, a list: port, path, and what a run does for the
-    /// copy (unchanged, new, updated, restored-missing, restored-altered, displaced), or the problem with it; null is what is
+    /// state (up-to-date, to-run, unknown), key, reason, `waits_for`, `own_change` (of a cell that waits), and publish, a list:
+    /// port, path, and what a run does for the copy (unchanged, new, updated, restored-missing, restored-altered, displaced), or the problem with it; null is what is
     /// not known, or does not apply.
     #[arg(long, conflicts_with = "verbose")]
     pub(super) json: bool,
