@@ -57,7 +57,7 @@ fn scratch(store: &Store, named: Option<&Utf8Path>) -> Result<Utf8PathBuf, Comma
 pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exit, CommandError> {
     let began = clock::instant();
     let plan = session::plan(edition, &arguments.manifest)?;
-    let store = session::of_plan(&arguments.manifest, &plan)?;
+    let store = session::of_manifest(&arguments.manifest)?;
     let survey = Survey::take(&plan, &store, &BTreeSet::new())?;
     let chains = session::select(&plan, &arguments.cell)?;
     let chosen = match (arguments.sample, arguments.all) {

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use super::arguments::LogArguments;
+use super::arguments::{LogArguments, quoted};
 use super::digest::{self, Beginning};
 use super::error::{CommandError, Exit};
 use super::selector::Selector;
@@ -72,8 +72,8 @@ fn of_run(run: &StoredRun) -> Result<(Option<RunFile>, Vec<Execution>), StoreErr
 
 fn by_cell(edition: &Edition, arguments: &LogArguments) -> Result<Exit, CommandError> {
     let selector = Selector::of_cell(&arguments.cell, "a cell is wanted")?;
-    let plan = session::plan(edition, &arguments.manifest)?;
-    let store = session::open(&arguments.manifest, &plan)?;
+    let plan = session::plan_with(edition, &arguments.manifest, &arguments.cell)?;
+    let store = session::open(&arguments.manifest)?;
     let cell = selector.cell(&plan)?;
     let name = plan.name(cell);
     let survey = Survey::take(&plan, &store, &BTreeSet::new())?;
@@ -124,8 +124,17 @@ fn by_cell(edition: &Edition, arguments: &LogArguments) -> Result<Exit, CommandE
             "run {run} executed it with other parameters or inputs: `provenir log {}`",
             execution.key.short()
         )),
-        None => CommandError::request(format!("`{name}` was not executed in any recorded run"))
-            .help("its result may come from another store, or its run's record was removed"),
+        None => CommandError::request(format!("`{name}` was not executed in any recorded run")).help(
+            match &survey.standings[cell] {
+                Standing::Cached(_) => {
+                    "its result may come from another store, or its run's record was removed".to_owned()
+                }
+                Standing::Due { .. } | Standing::Unknown { .. } => format!(
+                    "it has no result: `provenir why {}` tells why it has to run, and what it waits for",
+                    quoted(&name)
+                ),
+            },
+        ),
     })
 }
 

@@ -18,7 +18,7 @@ use crate::store::{ActionKey, Copied, Store, StoreError};
 pub(super) fn plan(edition: &Edition, arguments: &PlanArguments) -> Result<Exit, CommandError> {
     let plan = session::plan(edition, &arguments.manifest)?;
     let force = session::select(&plan, &arguments.force)?;
-    let store = session::open(&arguments.manifest, &plan)?;
+    let store = session::open(&arguments.manifest)?;
     let survey = Survey::take(&plan, &store, &force)?;
     store.flush();
     let copies = Copies::assess(&plan, &store, &survey);

@@ -36,7 +36,11 @@ impl<'a> Selector<'a> {
                 let Some((name, value)) = part.split_once('=') else {
                     return Err(wrong(&format!("`{}` is not an axis and its value", part.trim())));
                 };
-                axes.push((name.trim(), unquoted(value.trim())));
+                let name = name.trim();
+                if axes.iter().any(|(known, _)| *known == name) {
+                    return Err(wrong(&format!("`{name}` is given twice")));
+                }
+                axes.push((name, unquoted(value.trim())));
             }
         }
         Ok((

@@ -19,6 +19,24 @@ use crate::plan::{CellIndex, Plan};
 use crate::record::{FlawedRun, RunId};
 use crate::store::{Layout, Store, StoreError};
 
+/// The manifest where none is named.
+pub(super) const EXPECTED: &str = "pipeline.toml";
+
+/// The plan of the manifest in which `what` is looked for, after all else that it could have been.
+pub(super) fn plan_with(
+    edition: &Edition,
+    arguments: &ManifestArguments,
+    what: &str,
+) -> Result<Plan, CommandError> {
+    if arguments.manifest == EXPECTED && !arguments.manifest.exists() {
+        return Err(CommandError::request(format!(
+            "there is no manifest `{EXPECTED}` here, whose cell `{what}` could be, and `{what}` is nothing else that is known"
+        ))
+        .help("name the manifest behind the cell, or write the path of a file with its folder, such as ./results.txt"));
+    }
+    plan(edition, arguments)
+}
+
 /// Reads and expands a manifest; warns of what is odd in it.
 pub(super) fn plan(edition: &Edition, arguments: &ManifestArguments) -> Result<Plan, CommandError> {
     let plan = load(edition, &arguments.manifest, &arguments.overrides)?;
@@ -65,14 +83,9 @@ fn is_folder(path: &Utf8Path) -> CommandError {
     })
 }
 
-/// The path of a manifest as plans and records have it.
+/// The path of a manifest, or of a published file, as plans and records have it.
 pub(super) fn absolute(manifest: &Utf8Path) -> Result<Utf8PathBuf, CommandError> {
-    let path = std::path::absolute(manifest.as_std_path()).map_err(|error| CommandError::Environment {
-        message: format!("cannot find the working folder: {error}"),
-        help: None,
-    })?;
-    Utf8PathBuf::from_path_buf(path)
-        .map_err(|_| CommandError::request("the path of the working folder is not valid UTF-8"))
+    manifest::located(manifest).map_err(|message| CommandError::Environment { message, help: None })
 }
 
 /// The numeric platform as a text: what a worker says of it, sorted by name.
@@ -86,11 +99,16 @@ fn platform(edition: &Edition) -> Result<String, CommandError> {
 
 /// Where the store is that belongs to a manifest's folder, whether the manifest exists or not.
 pub(super) fn root(arguments: &ManifestArguments) -> Result<Utf8PathBuf, CommandError> {
-    let manifest = environment::working_folder()?.join(&arguments.manifest);
-    let folder = manifest.parent().unwrap_or(&manifest);
-    let root = environment::store(arguments.store.cache.as_deref(), folder)?;
+    let root = unread_root(arguments)?;
     warn_of_newer(&root)?;
     Ok(root)
+}
+
+/// The same, of which nothing was read yet. It is looked for upwards along the path by which the manifest is named.
+fn unread_root(arguments: &ManifestArguments) -> Result<Utf8PathBuf, CommandError> {
+    let manifest = environment::working_folder()?.join(&arguments.manifest);
+    let folder = manifest.parent().unwrap_or(&manifest);
+    environment::store(arguments.store.cache.as_deref(), folder)
 }
 
 /// Whether a text that may also be the beginning of a digest names a stage of the manifest, where there is one that can
@@ -105,18 +123,18 @@ pub(super) fn names_stage(edition: &Edition, arguments: &ManifestArguments, text
     plan.is_ok_and(|plan| plan.stages.iter().any(|stage| stage.name == name))
 }
 
-/// Opens the store of a plan to read it.
-pub(super) fn open(arguments: &ManifestArguments, plan: &Plan) -> Result<Store, CommandError> {
-    let root = environment::store(arguments.store.cache.as_deref(), &plan.folder)?;
-    warn_of_newer(&root)?;
+/// Opens the store of a manifest to read it.
+pub(super) fn open(arguments: &ManifestArguments) -> Result<Store, CommandError> {
+    let root = root(arguments)?;
+    if root.is_dir() {
+        Layout::new(&root).refuse_foreign()?;
+    }
     Ok(Store::open(root))
 }
 
 /// Opens the store of a plan to write to it.
 pub(super) fn create(arguments: &ManifestArguments, plan: &Plan) -> Result<Store, CommandError> {
-    let root = environment::store(arguments.store.cache.as_deref(), &plan.folder)?;
-    warn_of_newer(&root)?;
-    let store = Store::create(root)?;
+    let store = Store::create(root(arguments)?)?;
     refuse_publishing_into(store.layout().root(), plan)?;
     Ok(store)
 }
@@ -175,10 +193,9 @@ fn warn_of_newer(root: &Utf8Path) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The store of a plan, which must be there.
-pub(super) fn of_plan(arguments: &ManifestArguments, plan: &Plan) -> Result<Store, CommandError> {
-    let root = environment::store(arguments.store.cache.as_deref(), &plan.folder)?;
-    there(&Layout::new(root))
+/// The store of a manifest, which must be there.
+pub(super) fn of_manifest(arguments: &ManifestArguments) -> Result<Store, CommandError> {
+    there(&Layout::new(unread_root(arguments)?))
 }
 
 /// Warns of runs whose records cannot be understood, of each once, however often they are read.

@@ -16,7 +16,7 @@ use crate::store::{ActionKey, partials, standing};
 /// `status`.
 pub(super) fn status(edition: &Edition, arguments: &ManifestArguments) -> Result<Exit, CommandError> {
     let plan = session::plan(edition, arguments)?;
-    let store = session::open(arguments, &plan)?;
+    let store = session::open(arguments)?;
     let survey = Survey::take(&plan, &store, &BTreeSet::new())?;
     store.flush();
     let runs = RunStore::new(store.layout());

@@ -1,16 +1,16 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::io::ErrorKind;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use provenir_api::{Digest, FigureIdentity};
+use provenir_api::Digest;
 use serde_json::{Value, json};
 
 use super::arguments::VerifyArguments;
 use super::digest::{Beginning, Name};
 use super::error::{CommandError, Exit};
 use super::measure::{bytes, count};
-use super::{environment, session, terminal};
+use super::{session, terminal};
+use crate::lineage::{Condition, FileOrigin, Graph};
 use crate::record::{Damaged, FlawedRun, History, RunStore};
 use crate::store::{ActionKey, Catalogue, Remover, Scope, Store, StoreError, Verification, hash_file};
 
@@ -37,11 +37,17 @@ enum State {
     Missing,
     /// It was not published, and has the bytes of this object.
     Same(Digest),
+    /// It was not published from here; its seal fits.
+    Sealed,
+    /// The same, but the store has other bytes of the action that it names.
+    SealedOtherwise,
+    /// It was not published from here, and its seal does not fit.
+    SealBroken,
 }
 
 impl State {
     fn is_good(self) -> bool {
-        matches!(self, Self::Intact | Self::Same(_))
+        matches!(self, Self::Intact | Self::Same(_) | Self::Sealed)
     }
 }
 
@@ -55,6 +61,15 @@ impl Checked {
                 "`{path}` has the bytes of object {}; nothing tells that it was published\n",
                 object.short()
             ),
+            State::Sealed => format!(
+                "`{path}` has a seal that fits its content; it was not published from this store, which has nothing to hold it against\n"
+            ),
+            State::SealedOtherwise => format!(
+                "`{path}` has a seal that fits, but not the bytes that the store has of the action that it names: it was changed and sealed again, or computed elsewhere\n"
+            ),
+            State::SealBroken => {
+                format!("`{path}` was altered since Provenir made it: its seal does not fit its content\n")
+            }
             State::Altered => format!(
                 "`{path}` was altered since it was published; the next run restores it and keeps this one as `{}.orig`\n",
                 path.file_name().unwrap_or_default()
@@ -82,6 +97,7 @@ pub(super) fn verify(arguments: &VerifyArguments) -> Result<Exit, CommandError> 
         verification: &verification,
         files: &wanted.files,
         history: &history,
+        published: fs_err::read_dir(store.layout().published()).map_or(0, Iterator::count),
         discarded: arguments.discard,
         is_partial,
     };
@@ -122,7 +138,7 @@ fn discard(store: &Store, found: &Verification) -> Result<(), CommandError> {
 
 impl Wanted {
     fn add(&mut self, store: &Store, what: &str) -> Result<(), CommandError> {
-        let path = environment::working_folder()?.join(what);
+        let path = session::absolute(Utf8Path::new(what))?;
         match fs_err::metadata(&path) {
             Ok(metadata) if metadata.is_file() => return self.add_file(store, &path),
             Ok(_) => {
@@ -176,7 +192,7 @@ impl Wanted {
                 self.scope.objects.insert(found);
                 State::Same(found)
             }
-            None => seal(path)?,
+            None => sealed(store, path)?,
         };
         self.files.push(Checked {
             path: path.to_owned(),
@@ -186,21 +202,15 @@ impl Wanted {
     }
 }
 
-/// What a figure that the store does not know says by its own seal.
-fn seal(path: &Utf8Path) -> Result<State, CommandError> {
-    const LONGEST: u64 = 256 << 20;
-    let failed = || StoreError::io("cannot read the file");
-    let bytes = match fs_err::metadata(path) {
-        Ok(metadata) if metadata.len() <= LONGEST => fs_err::read(path).map_err(failed())?,
-        Ok(_) => Vec::new(),
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(State::Missing),
-        Err(error) => return Err(failed()(error).into()),
-    };
-    if FigureIdentity::is_unaltered(&bytes) {
-        return Ok(State::Intact);
-    }
-    if FigureIdentity::read(&bytes).is_some() {
-        return Ok(State::Altered);
+/// What a figure that was not published from here says by its own seal, held against what the store has of its action.
+fn sealed(store: &Store, path: &Utf8Path) -> Result<State, CommandError> {
+    let origin = FileOrigin::of(path, store, &Graph::read(store)?)?;
+    match origin.condition {
+        Condition::AsMade => return Ok(State::Same(origin.object)),
+        Condition::Sealed => return Ok(State::Sealed),
+        Condition::SealedOtherwise => return Ok(State::SealedOtherwise),
+        Condition::Altered => return Ok(State::SealBroken),
+        Condition::Unknown => {}
     }
     Err(CommandError::request(format!(
         "nothing is known of `{}`: it was not published from this store, and carries no seal of Provenir",
@@ -214,6 +224,8 @@ struct Report<'a> {
     verification: &'a Verification,
     files: &'a [Checked],
     history: &'a History,
+    /// How many published files the store knows.
+    published: usize,
     discarded: bool,
     is_partial: bool,
 }
@@ -243,6 +255,13 @@ impl Report<'_> {
                 count(found.objects, "object"),
                 bytes(found.bytes),
                 count(found.results, "result")
+            );
+        }
+        if !self.is_partial && self.published > 0 {
+            let _ = writeln!(
+                text,
+                "{} outside it: not read (`provenir verify FILE` looks at one, `provenir plan` at those of a manifest)",
+                count(self.published, "published file")
             );
         }
         for file in self.files {
@@ -386,6 +405,9 @@ impl Report<'_> {
                 State::Altered => "altered",
                 State::Missing => "missing",
                 State::Same(_) => "same-bytes",
+                State::Sealed => "sealed",
+                State::SealedOtherwise => "sealed-otherwise",
+                State::SealBroken => "seal-broken",
             };
             json!({ "path": file.path, "state": state })
         });

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::arguments::WhyArguments;
+use super::arguments::{OverrideArguments, WhyArguments};
 use super::error::{CommandError, Exit};
 use super::measure::count;
 use super::selector::Selector;
@@ -17,8 +17,8 @@ const GROUPS: usize = 8;
 /// `why`.
 pub(super) fn why(edition: &Edition, arguments: &WhyArguments) -> Result<Exit, CommandError> {
     let selector = Selector::of_cell(&arguments.cell, "a cell is wanted")?;
-    let plan = session::plan(edition, &arguments.manifest)?;
-    let store = session::open(&arguments.manifest, &plan)?;
+    let plan = session::plan_with(edition, &arguments.manifest, &arguments.cell)?;
+    let store = session::open(&arguments.manifest)?;
     let cells = selector.cells(&plan)?;
     let survey = Survey::take(&plan, &store, &BTreeSet::new())?;
     store.flush();
@@ -32,7 +32,9 @@ pub(super) fn why(edition: &Edition, arguments: &WhyArguments) -> Result<Exit, C
         let text = serde_json::to_string_pretty(&found).map_err(std::io::Error::from)?;
         format!("{text}\n")
     } else {
-        let told = found.iter().map(|why| (why.cell.clone(), told(why)));
+        let told = found
+            .iter()
+            .map(|why| (why.cell.clone(), told(why, &arguments.manifest.overrides)));
         let mut text = String::new();
         for (cells, told) in grouped(told) {
             let who = if cells.len() == 1 {
@@ -78,22 +80,29 @@ fn names(cells: &[String]) -> String {
 }
 
 /// What is said of a cell below its name.
-fn told(why: &Why) -> String {
+fn told(why: &Why, asked: &OverrideArguments) -> String {
     let mut text = String::new();
     if why.reason == Reason::Waits {
         if let Some(since) = &why.since
             && !why.changes.is_empty()
         {
-            let _ = writeln!(text, "  of its own, this changed since {}:", moment(since));
+            let _ = writeln!(
+                text,
+                "  of its own, this changed since {}:",
+                compared(since, asked)
+            );
             text.push_str(&changes(&why.changes, 4));
         }
         text.push_str("  whether it has to run is known only when these have run:\n");
-        let waits = why.waits.iter().map(|wait| (wait.cell.clone(), phrase(wait, 6)));
+        let waits = why
+            .waits
+            .iter()
+            .map(|wait| (wait.cell.clone(), phrase(wait, 6, asked)));
         for (cells, told) in grouped(waits) {
             let _ = write!(text, "    {}: {told}", names(&cells));
         }
     } else {
-        let _ = write!(text, "  {}", phrase(why, 4));
+        let _ = write!(text, "  {}", phrase(why, 4, asked));
         if let Some(attempt) = &why.attempt {
             let _ = writeln!(text, "  an earlier attempt {attempt}");
         }
@@ -125,10 +134,22 @@ fn told(why: &Why) -> String {
 }
 
 /// Why a cell has to run, or ran, with what differs below, indented.
-fn phrase(why: &Why, indent: usize) -> String {
-    let since = why.since.as_ref().map(moment).unwrap_or_default();
+fn phrase(why: &Why, indent: usize, asked: &OverrideArguments) -> String {
+    let is_compared = matches!(why.reason, Reason::Changed | Reason::New);
+    let since = why.since.as_ref().map(|since| {
+        if is_compared {
+            compared(since, asked)
+        } else {
+            moment(since)
+        }
+    });
+    let since = since.unwrap_or_default();
     let computed = why.computed.as_ref().map(moment).unwrap_or_default();
     let below = changes(&why.changes, indent);
+    let as_cell = match &why.since {
+        Some(moment) if moment.cell != why.cell => format!(", as `{}`", moment.cell),
+        _ => String::new(),
+    };
     if why.up_to_date {
         let alias = match &why.computed {
             Some(moment) if moment.cell != why.cell => format!(" as `{}`", moment.cell),
@@ -143,13 +164,13 @@ fn phrase(why: &Why, indent: usize) -> String {
             }
             Reason::Changed => format!("it ran then, because this had changed since {since}:"),
             Reason::Repeated => format!(
-                "it ran then although {since} had the same: it was forced, or its result had been lost; the record does not say which"
+                "it ran then although it was the same action in {since}{as_cell}: it was forced, or its result had been lost; the record does not say which"
             ),
-            Reason::Forced => {
-                format!("it ran then although {since} had the same, because that was asked for (--force)")
-            }
+            Reason::Forced => format!(
+                "it ran then although it was the same action in {since}{as_cell}, because that was asked for (--force)"
+            ),
             Reason::ResultGone => format!(
-                "it ran then, because its result, which {since} had, was no longer in the store{}",
+                "it ran then, because its result, which {since} had{as_cell}, was no longer in the store{}",
                 removed(why).unwrap_or_else(|| "; no record says what removed it".to_owned())
             ),
             Reason::Missing(object) => repaired(
@@ -193,7 +214,7 @@ fn phrase(why: &Why, indent: usize) -> String {
         Reason::NeverRun => "has to run, because no run has finished it yet".to_owned(),
         Reason::Forced => "runs, because that was asked for (--force)".to_owned(),
         Reason::ResultGone => format!(
-            "has to run, because its result, which {since} had, is no longer in the store{}",
+            "has to run, because its result, which {since} had{as_cell}, is no longer in the store{}",
             removed(why).unwrap_or_else(|| "; no record says what removed it".to_owned())
         ),
         Reason::Unreadable => "has to run, because its result in the store cannot be read".to_owned(),
@@ -232,7 +253,14 @@ fn repaired(since: &str, flaw: &str) -> String {
     } else {
         format!("; {since} had it")
     };
-    format!("it ran then, because {flaw} and was made again{had}")
+    format!("it ran then, because {flaw}{had}")
+}
+
+/// A run that is compared with: with what changed the manifest for it, where that is something else than is asked for now.
+fn compared(run: &Moment, asked: &OverrideArguments) -> String {
+    let options = OverrideArguments::recorded(&run.command).filter(|options| options != asked);
+    let options = options.map(|options| options.suffix(&[])).unwrap_or_default();
+    format!("{}{options}", moment(run))
 }
 
 fn moment(moment: &Moment) -> String {
@@ -280,7 +308,7 @@ fn changes(changes: &[Change], indent: usize) -> String {
 
 fn upstream_told(upstream: &Upstream, indent: usize) -> String {
     let before = match &upstream.was {
-        Some(was) if upstream.rewired => format!(", before from {was}"),
+        Some(was) if upstream.rewired => format!(" instead of {was}"),
         _ => String::new(),
     };
     if upstream.told_before {
@@ -298,7 +326,7 @@ fn upstream_told(upstream: &Upstream, indent: usize) -> String {
         };
     }
     let because = if upstream.rewired {
-        "which differ:"
+        "and those differ:"
     } else {
         "because this changed:"
     };
@@ -320,7 +348,7 @@ fn roots(why: &Why) -> BTreeMap<String, BTreeSet<String>> {
                     let (now, was) = (now.unwrap_or_default(), was.unwrap_or_default());
                     add(
                         roots,
-                        format!("input {port} comes from {now}, before from {was}"),
+                        format!("input {port} comes from {now} instead of {was}"),
                         cell,
                     );
                     is_root = false;

@@ -33,7 +33,7 @@ pub(super) fn sentence(event: &Event<'_>) -> Option<String> {
         } => {
             let finished = format!("finished {cell} in {}", duration(*seconds));
             match outcome {
-                Outcome::New | Outcome::Same => finished,
+                Outcome::New | Outcome::Same | Outcome::Renewed => finished,
                 Outcome::Diverged { .. } | Outcome::Replaced { .. } => {
                     let warning = urgent(event).unwrap_or_default();
                     format!("{finished}\n{warning}")

@@ -106,6 +106,8 @@ pub enum Absent {
     Default(Value),
     /// Nothing: given the other parameters, it has no effect.
     NoEffect,
+    /// Nothing: an entry of a table that holds any.
+    NotThere,
 }
 
 /// Every field in which two actions differ, in the order of a key's fields.
@@ -229,7 +231,7 @@ impl fmt::Display for Difference {
             } => {
                 let name = pointer.trim_start_matches('/').replace('/', ".");
                 let told = |value: &Option<Value>| shown(value.as_ref(), absent.as_ref());
-                let (old, new) = cut_apart(told(old), told(new), LONGEST);
+                let (old, new) = cut_apart(&told(old), &told(new), LONGEST);
                 write!(formatter, "{name} {old} → {new}")
             }
             Self::Source { pointer, old, new } => {
@@ -325,21 +327,38 @@ fn shown(value: Option<&Value>, absent: Option<&Absent>) -> String {
         (None, Some(Absent::Default(Value::Null))) => "none, the default".to_owned(),
         (None, Some(Absent::Default(value))) => format!("{value}, the default"),
         (None, Some(Absent::NoEffect)) => "no effect".to_owned(),
+        (None, Some(Absent::NotThere)) => "not there".to_owned(),
         (None, None) => "default".to_owned(),
     }
 }
 
-/// Two values that differ: short ones as they are, long ones cut, unless what differs would be cut away.
-pub(crate) fn cut_apart(old: String, new: String, longest: usize) -> (String, String) {
-    let cut = |text: &String| -> String {
-        if text.chars().count() <= longest {
-            text.clone()
-        } else {
-            text.chars().take(longest - 1).chain(['…']).collect()
-        }
+/// Two values that differ: short ones as they are, long ones cut, at the front, too, where they begin alike for longer than
+/// is shown.
+pub(crate) fn cut_apart(old: &str, new: &str, longest: usize) -> (String, String) {
+    /// So many characters stand before what differs.
+    const BEFORE: usize = 8;
+    let alike = old.chars().zip(new.chars()).take_while(|(old, new)| old == new);
+    let alike = alike.count();
+    let left_out = if alike + 1 < longest {
+        0
+    } else {
+        alike - BEFORE.min(alike)
     };
-    let short = (cut(&old), cut(&new));
-    if short.0 == short.1 { (old, new) } else { short }
+    let cut = |text: &str| -> String {
+        let length = text.chars().count();
+        if length <= longest {
+            return text.to_owned();
+        }
+        let front = (left_out > 0).then_some('…');
+        let room = longest - usize::from(left_out > 0);
+        let back = (length - left_out > room).then_some('…');
+        let kept = text
+            .chars()
+            .skip(left_out)
+            .take(room - usize::from(back.is_some()));
+        front.into_iter().chain(kept).chain(back).collect()
+    };
+    (cut(old), cut(new))
 }
 
 #[cfg(test)]
@@ -419,10 +438,30 @@ mod tests {
 
     #[test]
     fn long_values_are_cut_but_never_so_that_they_look_the_same() {
-        let long = |last: char| "x".repeat(50) + &last.to_string();
-        let (old, new) = cut_apart(long('a'), "y".to_owned(), 10);
-        assert_eq!((old.as_str(), new.as_str()), ("xxxxxxxxx…", "y"));
-        assert_eq!(cut_apart(long('a'), long('b'), 10), (long('a'), long('b')));
+        let told = |old: &str, new: &str| {
+            let (old, new) = cut_apart(old, new, 12);
+            format!("{old} {new}")
+        };
+        let alike = "x".repeat(50);
+        assert_eq!(told(&alike, "y"), "xxxxxxxxxxx… y");
+        assert_eq!(
+            told(&format!("{alike}a"), &format!("{alike}b")),
+            "…xxxxxxxxa …xxxxxxxxb"
+        );
+        assert_eq!(told(&alike, &format!("{alike}b")), "…xxxxxxxx …xxxxxxxxb");
+        assert_eq!(told("xxxxxxxxxxxx", &alike), "xxxxxxxxxxxx …xxxxxxxxxx…");
+        assert_eq!(
+            told(&format!("{alike}a{alike}"), &format!("{alike}b{alike}")),
+            "…xxxxxxxxax… …xxxxxxxxbx…"
+        );
+        for (old, new) in [(&*alike, "xxx"), ("", &*alike), ("xxxxxxxxxxxx", "xxxxxxxxxxxy")] {
+            let (before, now) = cut_apart(old, new, 12);
+            assert_ne!(before, now);
+            assert!(
+                before.chars().count() <= 12 && now.chars().count() <= 12,
+                "{before} {now}"
+            );
+        }
     }
 
     #[test]

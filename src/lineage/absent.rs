@@ -109,7 +109,11 @@ fn absent(kind: &dyn AnyKind, action: &Action, pointer: &str, value: &Value) -> 
     {
         return Some(Absent::NoEffect);
     }
-    full.pointer(pointer).cloned().map(Absent::Default)
+    Some(
+        full.pointer(pointer)
+            .cloned()
+            .map_or(Absent::NotThere, Absent::Default),
+    )
 }
 
 /// Puts a value at a JSON pointer through tables, which are made where they are missing.

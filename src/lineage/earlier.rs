@@ -103,6 +103,15 @@ impl Past {
         .collect()
     }
 
+    /// The latest run that had the result of an action, by whatever name and of whatever manifest; only of runs before `before`,
+    /// where one is given.
+    pub(super) fn use_of<'h>(&'h self, key: &ActionKey, before: Option<&PastRun>) -> Option<Use<'h>> {
+        self.before(before).find_map(|run| {
+            let (cell, key) = run.results().find(|(_, found)| found == key)?;
+            Some(Use { run, cell, key })
+        })
+    }
+
     /// What a cell of a manifest was when it failed last, with the fields of its key; only in runs before `before`, where one is
     /// given.
     pub(super) fn last_failure<'h>(

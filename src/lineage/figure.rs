@@ -21,14 +21,41 @@ pub struct FileOrigin {
     pub object: Digest,
     /// What it says of itself; absent where it says nothing.
     pub identity: Option<FigureIdentity>,
-    /// Whether it was changed since it was made; absent where neither it nor the store can tell.
-    pub altered: Option<bool>,
+    /// Whether it was changed since it was made.
+    pub condition: Condition,
     /// The action that made it, where it or the store tells, or that gave the same bytes.
     pub key: Option<ActionKey>,
     /// The note of its publication, where it is a published copy of what that action gave.
     pub published: Option<Publication>,
     /// Whether it was not made, but taken: a source file.
     pub is_source: bool,
+}
+
+/// Whether a file is as it was made, and who says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// The store has, or had, the same bytes.
+    AsMade,
+    /// Its seal fits; the store knows of no such file that the action gave which it names. Seals tell of accidents: whoever changes a file can
+    /// seal it again.
+    Sealed,
+    /// Its seal fits, but of the action that it names the store has, or had, other bytes.
+    SealedOtherwise,
+    /// It was changed.
+    Altered,
+    /// Neither it nor the store can tell.
+    Unknown,
+}
+
+impl Condition {
+    /// Whether it was changed, where that is known.
+    pub fn altered(self) -> Option<bool> {
+        match self {
+            Self::AsMade | Self::Sealed => Some(false),
+            Self::Altered => Some(true),
+            Self::SealedOtherwise | Self::Unknown => None,
+        }
+    }
 }
 
 impl FileOrigin {
@@ -57,13 +84,20 @@ impl FileOrigin {
             .and_then(|identity| identity.action_key.parse::<ActionKey>().ok());
         let published = publication.as_ref().map(|publication| publication.key);
         let taken = graph.sources_taken();
-        let altered = match (&identity, &publication) {
+        let is_known = |key: &ActionKey| {
+            let mut outputs = graph.outputs(key).iter();
+            outputs.any(|artifact| path.extension() == Some(&artifact.extension))
+        };
+        let condition = match (&identity, &publication) {
             // Bytes that something took, too, need not be those that something gave.
-            (None, None) if makers.is_empty() || taken.contains(&object) => None,
-            _ if !makers.is_empty() => Some(false),
-            (Some(_), _) => Some(!FigureIdentity::is_unaltered(&bytes)),
-            (None, Some(publication)) => Some(publication.object != object),
-            (None, None) => None,
+            (None, None) if makers.is_empty() || taken.contains(&object) => Condition::Unknown,
+            _ if !makers.is_empty() => Condition::AsMade,
+            (_, Some(publication)) if publication.object == object => Condition::AsMade,
+            (Some(_), _) if !FigureIdentity::is_unaltered(&bytes) => Condition::Altered,
+            (Some(_), None) if told.as_ref().is_some_and(is_known) => Condition::SealedOtherwise,
+            (Some(_), None) => Condition::Sealed,
+            (_, Some(_)) => Condition::Altered,
+            (None, None) => Condition::Unknown,
         };
         let is_made = identity.is_some() || publication.is_some();
         // The bytes themselves come first: two copies may have been swapped. Of several actions that gave the same bytes,
@@ -77,7 +111,7 @@ impl FileOrigin {
             object,
             key,
             identity,
-            altered,
+            condition,
             published: publication.filter(|publication| Some(publication.key) == key),
             is_source: !is_made
                 && (taken.contains(&object) && makers.is_empty()

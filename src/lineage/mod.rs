@@ -29,7 +29,7 @@ mod trace;
 mod why;
 
 pub use compare::{CellDifference, RunDifference, shown};
-pub use figure::{FileOrigin, Freshness};
+pub use figure::{Condition, FileOrigin, Freshness};
 pub use graph::{Computed, Copy, Graph, Link, Node};
 pub use place::{NodeId, Place};
 pub use planned::cells as cells_of_plan;

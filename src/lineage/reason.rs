@@ -13,7 +13,7 @@ use crate::exec::Difference;
 use crate::record::{Executed, History, PastRun, RunId};
 use crate::store::{ActionKey, Store, StoreError};
 
-/// A second, different result of an action that is kept beside the first.
+/// Another result of an action than the one that counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Second {
     /// The first output port at which it differs.
@@ -24,6 +24,8 @@ pub struct Second {
     pub run: Option<(RunId, Timestamp)>,
     /// The numeric platform that it was computed on.
     pub platform: BTreeMap<String, String>,
+    /// Whether it lacks artifacts: they were lost, and what counts was computed in their stead, or they were lost since.
+    pub gone: bool,
     /// What of that is another than where the first was computed.
     #[serde(skip)]
     other_platform: BTreeMap<String, String>,
@@ -44,7 +46,9 @@ impl Second {
             let gave = executions.find(|(_, executed)| executed.outputs == second.outputs);
             let elsewhere = second.platform.iter();
             let elsewhere = elsewhere.filter(|(name, value)| first.platform.get(*name) != Some(*value));
+            let is_there = |object: &Digest| store.layout().object(object).is_file();
             Some(Self {
+                gone: !second.outputs.iter().all(|artifact| is_there(&artifact.object)),
                 object: given.map(|artifact| artifact.object),
                 run: gave.map(|(run, executed)| (run.stored.id.clone(), executed.started)),
                 other_platform: elsewhere
@@ -64,14 +68,23 @@ impl fmt::Display for Second {
             Some((run, time)) => write!(formatter, "run {run} ({}) gave", moment(*time))?,
             None => formatter.write_str("an execution that no record here tells of gave")?,
         }
-        write!(formatter, " a second, different result for output {}", self.port)?;
+        let which = if self.gone {
+            "another"
+        } else {
+            "a second, different"
+        };
+        write!(formatter, " {which} result for output {}", self.port)?;
         if let Some(object) = &self.object {
             write!(formatter, ", object {}", object.short())?;
         }
         if !self.other_platform.is_empty() {
             write!(formatter, ", on {}", platform(&self.other_platform))?;
         }
-        formatter.write_str("; it is kept beside the one that counts")
+        formatter.write_str(if self.gone {
+            "; it is not in the store any more"
+        } else {
+            "; it is kept beside the one that counts"
+        })
     }
 }
 
@@ -185,6 +198,9 @@ pub struct Moment {
     pub cell: String,
     /// What action it was.
     pub key: ActionKey,
+    /// The command line of the run.
+    #[serde(skip)]
+    pub command: Vec<String>,
 }
 
 /// Earlier attempts at an action, none of which was finished.
@@ -196,6 +212,9 @@ pub struct Attempt {
     /// Why it failed there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The latest run that was interrupted, or killed, while it executed it, where that was after it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut_short_in: Option<RunId>,
     /// Bytes of the checkpoints that it goes on from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<u64>,
@@ -206,17 +225,13 @@ impl fmt::Display for Attempt {
         if let (Some(run), Some(message)) = (&self.failed_in, &self.message) {
             let message = message.lines().next().unwrap_or_default();
             write!(formatter, "failed in run {run}: {message}")?;
-            if self.checkpoint.is_some() {
-                formatter.write_str("; ")?;
-            }
+        } else if let Some(run) = &self.cut_short_in {
+            write!(formatter, "was cut short in run {run}")?;
+        } else {
+            formatter.write_str("was cut short")?;
         }
         if self.checkpoint.is_some() {
-            let begun = if self.failed_in.is_some() {
-                ""
-            } else {
-                "was cut short; "
-            };
-            write!(formatter, "{begun}it goes on from a checkpoint")?;
+            formatter.write_str("; it goes on from a checkpoint")?;
         }
         Ok(())
     }
@@ -297,6 +312,11 @@ impl Moment {
             manifest: found.run.manifest().map(ToOwned::to_owned),
             cell: found.cell.to_owned(),
             key: found.key,
+            command: found
+                .run
+                .head
+                .as_ref()
+                .map_or_else(Vec::new, |head| head.command.clone()),
         }
     }
 

@@ -12,11 +12,13 @@ use super::reason::{Attempt, Change, Moment, Reason, Second, Upstream, Why, disc
 use super::side::{Side, named};
 use crate::exec::{Difference, Due, Standing, Survey, changed_inputs, differences};
 use crate::plan::{CellIndex, Plan};
-use crate::record::{Cells, FlawedRun, History, PastRun, Removals, RunStore};
+use crate::record::{Cells, FlawedRun, History, PastRun, Removals, RunId, RunStore};
 use crate::store::{
     Action, ActionInput, ActionKey, MissReason, Owner, Store, StoreError, partials, standing,
 };
 
+/// Said of a result that a run had, in the short form.
+const RESULT_GONE: &str = "its result is no longer in the store; no record says what removed it";
 /// So many differences are told in the short form.
 const BRIEF: usize = 3;
 /// So many changed artifacts of a port are followed upstream; the others are counted.
@@ -34,6 +36,8 @@ pub struct Explainer<'a> {
     remembered: OnceCell<BTreeMap<String, ActionKey>>,
     /// Bytes of the checkpoints that actions can go on from.
     checkpoints: OnceCell<BTreeMap<ActionKey, u64>>,
+    /// In which run the execution of what has no result was cut short.
+    cut_short: OnceCell<BTreeMap<ActionKey, RunId>>,
     /// What is being executed, and by whom.
     claimed: OnceCell<BTreeMap<ActionKey, Owner>>,
     /// When commands took out what is gone.
@@ -52,6 +56,7 @@ impl<'a> Explainer<'a> {
             past: OnceCell::new(),
             remembered: OnceCell::new(),
             checkpoints: OnceCell::new(),
+            cut_short: OnceCell::new(),
             claimed: OnceCell::new(),
             removals: OnceCell::new(),
             cells: OnceCell::new(),
@@ -77,7 +82,8 @@ impl<'a> Explainer<'a> {
             return Ok(None);
         };
         let told = match due(reason) {
-            Some(Reason::Forced) => "forced".to_owned(),
+            Some(Reason::Forced) if self.store.layout().result(key).is_file() => "forced".to_owned(),
+            Some(Reason::Forced) => format!("{}; forced", self.brief_change(cell, *key)?),
             Some(Reason::Missing(object)) => {
                 let discarded = self.discarded(key, Some(&object))?;
                 format!(
@@ -196,15 +202,33 @@ impl<'a> Explainer<'a> {
         if self.claimed()?.contains_key(key) {
             return Ok(None);
         }
-        let failure = self.past()?.history.last_failure(key);
-        if failure.is_none() && checkpoint.is_none() {
+        let mut cut_short_in = self.cut_short()?.get(key).cloned();
+        let mut failure = self.past()?.history.last_failure(key);
+        // The last of both is told.
+        if let (Some(cut), Some((failed, _))) = (&cut_short_in, failure) {
+            if *cut > failed.stored.id {
+                failure = None;
+            } else {
+                cut_short_in = None;
+            }
+        }
+        if failure.is_none() && cut_short_in.is_none() && checkpoint.is_none() {
             return Ok(None);
         }
         Ok(Some(Attempt {
             failed_in: failure.map(|(run, _)| run.stored.id.clone()),
             message: failure.map(|(_, failed)| failed.message.clone()),
+            cut_short_in,
             checkpoint,
         }))
+    }
+
+    fn cut_short(&self) -> Result<&BTreeMap<ActionKey, RunId>, StoreError> {
+        if let Some(known) = self.cut_short.get() {
+            return Ok(known);
+        }
+        let found = self.past()?.history.cut_short()?;
+        Ok(self.cut_short.get_or_init(|| found))
     }
 
     fn brief_change(&self, cell: CellIndex, key: ActionKey) -> Result<String, StoreError> {
@@ -220,6 +244,9 @@ impl<'a> Explainer<'a> {
             if let Some(told) = gone {
                 return Ok(told);
             }
+            if self.past()?.history.last_use(&key).is_some() {
+                return Ok(RESULT_GONE.to_owned());
+            }
             if let Some(attempt) = self.attempt(&key)? {
                 return Ok(attempt.to_string());
             }
@@ -233,9 +260,7 @@ impl<'a> Explainer<'a> {
             return Ok(format!("failed in run {run}; since then {}", briefly(&found)));
         };
         if last == key {
-            return Ok(gone.unwrap_or_else(|| {
-                "its result is no longer in the store; no record says what removed it".to_owned()
-            }));
+            return Ok(gone.unwrap_or_else(|| RESULT_GONE.to_owned()));
         }
         let Some((old, place)) = self.recorded(&name, &last)? else {
             return Ok("changed since it last ran, of which no record says what it was".to_owned());
@@ -358,6 +383,12 @@ impl<'a> Explainer<'a> {
                     changes: self.all_changes(&Side::of(&old, found.place()), new)?,
                     ..Why::bare(name, Some(key), Reason::Changed)
                 },
+            });
+        }
+        if let Some(found) = past.use_of(&key, before) {
+            return Ok(Why {
+                since: Some(Moment::of(found)),
+                ..Why::bare(name, Some(key), Reason::ResultGone)
             });
         }
         if let Some((failed, old)) = past.last_failure(&self.plan.manifest, &name, before)
@@ -654,7 +685,7 @@ impl<'a> Explainer<'a> {
             new: new.content,
             changes: Vec::new(),
             diverged: false,
-            rewired: matches!((&before, &now), (Some(before), Some(now)) if stage(before.cell) != stage(now.cell)),
+            rewired: matches!((&before, &now), (Some(before), Some(now)) if before.is_another_stage(now)),
             told_before: !seen.insert((old.id(), new.id())),
         };
         if upstream.told_before {
@@ -715,6 +746,14 @@ struct Maker<'a> {
 }
 
 impl<'a> Maker<'a> {
+    /// Whether another is of another stage, and not of the same by another name: of a stage that was renamed neither name is in
+    /// the other's plan.
+    fn is_another_stage(&self, other: &Self) -> bool {
+        let (own, others) = (stage(self.cell), stage(other.cell));
+        let has = |maker: &Self, stage| maker.place.is_none_or(|place| place.cells.has_stage(stage));
+        own != others && (has(self, others) || has(other, own))
+    }
+
     fn executed((run, executed): Made<'a>) -> Self {
         let made = Use {
             run,

@@ -47,7 +47,7 @@ pub(crate) struct Read {
 
 fn read(path: &Utf8Path, overrides: &Overrides, report: &mut Report) -> Option<Read> {
     let (source, table) = read_file(path, None, report)?;
-    let absolute = match absolute(path) {
+    let absolute = match located(path) {
         Ok(absolute) => absolute,
         Err(message) => {
             report.error(Sources::start(source), message);
@@ -65,12 +65,20 @@ fn read(path: &Utf8Path, overrides: &Overrides, report: &mut Report) -> Option<R
     })
 }
 
-fn absolute(path: &Utf8Path) -> Result<Utf8PathBuf, String> {
-    match std::path::absolute(path.as_std_path()).map(Utf8PathBuf::from_path_buf) {
-        Ok(Ok(absolute)) => Ok(absolute),
-        Ok(Err(_)) => Err("the path of the working folder is not valid UTF-8".to_owned()),
-        Err(error) => Err(format!("cannot find the working folder: {error}")),
-    }
+/// Where a file lies, by whatever path it is named: absolute, through no link but itself, as far as its folder is there.
+pub(crate) fn located(path: &Utf8Path) -> Result<Utf8PathBuf, String> {
+    let absolute = match std::path::absolute(path.as_std_path()).map(Utf8PathBuf::from_path_buf) {
+        Ok(Ok(absolute)) => absolute,
+        Ok(Err(_)) => return Err("the path of the working folder is not valid UTF-8".to_owned()),
+        Err(error) => return Err(format!("cannot find the working folder: {error}")),
+    };
+    let folder = absolute
+        .parent()
+        .and_then(|folder| folder.canonicalize_utf8().ok());
+    Ok(match (folder, absolute.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => absolute,
+    })
 }
 
 /// Reads one file and checks its format version. `extended` is the place that names it, where another manifest does.

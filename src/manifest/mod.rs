@@ -40,7 +40,7 @@ pub use load::{FORMAT, SIZE_LIMIT, load};
 pub(crate) use alike::{alike, apart};
 pub(crate) use diagnostic::{Report, shortened};
 pub(crate) use expect::{belongs, is_name};
-pub(crate) use load::Read;
+pub(crate) use load::{Read, located};
 pub(crate) use model::{
     Axis, AxisValue, InputDecl, InputItem, Manifest, Override, PublishDecl, Selector, Spanned, StageDecl,
 };

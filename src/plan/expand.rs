@@ -23,7 +23,7 @@ use super::parameters::StageParameters;
 use super::publish::{Paths, Pattern, patterns};
 use super::schemas::arriving;
 use super::sources::{SourceFiles, normal};
-use crate::manifest::{Diagnostics, Manifest, Node, Read, Report, STAGE_KEY, Span, clip};
+use crate::manifest::{Diagnostics, Manifest, Node, Read, Report, STAGE_KEY, Span, clip, located};
 use crate::registry::Registry;
 
 /// Expands a manifest, or says everything that is wrong with it.
@@ -376,10 +376,7 @@ impl Expansion<'_, '_> {
             .report
             .sources
             .files()
-            .filter_map(|file| {
-                let absolute = std::path::absolute(file.as_std_path()).ok()?;
-                Some(normal(Utf8Path::from_path(&absolute)?))
-            })
+            .filter_map(|file| Some(normal(&located(file).ok()?)))
             .collect();
         let inputs = self.files.paths().chain(manifests);
         self.paths.check(&normal(folder), inputs, &mut self.report);

@@ -62,6 +62,17 @@ impl Cells {
         self.by_name.get(name).copied()
     }
 
+    /// Whether a cell is of this stage.
+    pub fn has_stage(&self, stage: &str) -> bool {
+        let varied = format!("{stage}[");
+        self.by_name.contains_key(stage)
+            || self
+                .by_name
+                .range(varied.clone()..)
+                .next()
+                .is_some_and(|(name, _)| name.starts_with(&varied))
+    }
+
     /// Where the cell of this name is that is this action.
     pub fn find(&self, name: &str, key: &ActionKey) -> Option<CellIndex> {
         let position = self.position(name)?;

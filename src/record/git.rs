@@ -64,8 +64,8 @@ impl fmt::Display for Git {
         }
         match self.untracked.as_slice() {
             [] => Ok(()),
-            [file] => write!(formatter, ", without {file}"),
-            [file, others @ ..] => write!(formatter, ", without {file} and {} more", others.len()),
+            [file] => write!(formatter, ", untracked: {file}"),
+            [file, others @ ..] => write!(formatter, ", untracked: {file} and {} more", others.len()),
         }
     }
 }

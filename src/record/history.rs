@@ -1,14 +1,14 @@
 //! What the records of a store's runs say of actions, all together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8Path;
 use jiff::Timestamp;
 
-use super::Annotation;
 use super::cells::{Cells, PlacedCell};
 use super::model::{Executed, OutcomeFile, Record, RunFile};
 use super::read::{FlawedRun, RunStore, StoredRun};
+use super::{Annotation, RunId};
 use crate::store::{Action, ActionKey, Layout, StoreError};
 
 /// The runs of a store with their records, the latest first.
@@ -209,6 +209,33 @@ impl History {
         let (run, index) = self.failed.get(key)?;
         let run = &self.runs[*run];
         Some((run, &run.failed[*index]))
+    }
+
+    /// The latest run that began to execute each action and was interrupted, or killed, before that ended.
+    pub fn cut_short(&self) -> Result<BTreeMap<ActionKey, RunId>, StoreError> {
+        let mut found = BTreeMap::new();
+        for run in &self.runs {
+            let was_stopped = match &run.outcome {
+                Some(outcome) => outcome.summary.interrupted || outcome.summary.halted.is_some(),
+                None => !run.stored.is_running()?,
+            };
+            if !was_stopped {
+                continue;
+            }
+            let failed = run.failed.iter().map(|failed| failed.key);
+            let ended: BTreeSet<ActionKey> = run
+                .executed
+                .iter()
+                .map(|executed| executed.key)
+                .chain(failed)
+                .collect();
+            for begun in run.stored.executions()? {
+                if !ended.contains(&begun.key) {
+                    found.entry(begun.key).or_insert_with(|| run.stored.id.clone());
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// The latest run that had an action's result, executed or reused.

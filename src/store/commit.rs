@@ -21,6 +21,8 @@ pub struct Staged {
     result: ActionResult,
     /// Where each output's bytes are.
     files: Vec<Utf8PathBuf>,
+    /// Whether what is not repeatable in it is to take the place of what the store has.
+    renews: bool,
 }
 
 /// A cell's result, committed.
@@ -42,6 +44,9 @@ pub enum Outcome {
     New,
     /// The store had the same.
     Same,
+    /// The store had what agrees with it as far as that is repeatable; volatile outputs are those of this one from now on,
+    /// because a person wanted it executed.
+    Renewed,
     /// The store had another, which stays; this one is kept beside it.
     Diverged {
         /// The first output port at which they differ.
@@ -114,7 +119,18 @@ impl Staged {
         Ok(Self {
             result: ActionResult::new(key, action, platform, artifacts),
             files,
+            renews: false,
         })
+    }
+
+    /// The same, executed because a person wanted it although the store has a result: what is not repeatable in that, as a
+    /// measured time, is replaced.
+    pub fn renewing(self) -> Self {
+        Self { renews: true, ..self }
+    }
+
+    fn leaves(&self, existing: &ActionResult) -> bool {
+        existing.agrees_with(&self.result) && !(self.renews && existing.outputs != self.result.outputs)
     }
 
     /// The action's key.
@@ -176,6 +192,13 @@ impl Store {
                 item.outcome = Err(StoreError::io("cannot make results durable")(again(&error)));
             }
         }
+        for item in &mut items {
+            if item.outcome.is_ok()
+                && let Err(error) = self.name_lost_objects(item)
+            {
+                item.outcome = Err(error);
+            }
+        }
         items.into_iter().map(|item| self.finish(item)).collect()
     }
 
@@ -199,7 +222,7 @@ impl Store {
                 return Ok(None);
             };
             item.existing_is_whole = self.is_whole(existing)?;
-            let same = item.existing_is_whole && existing.agrees_with(&item.staged.result);
+            let same = item.existing_is_whole && item.staged.leaves(existing);
             Ok(same.then_some(Outcome::Same))
         });
         item
@@ -266,6 +289,27 @@ impl Store {
         Ok(())
     }
 
+    /// A collection that had found an object unwanted may have taken it away at the very moment in which it was found there:
+    /// the same bytes, which are still at hand then, take its place. Now a result names it, and no collection takes it.
+    fn name_lost_objects(&self, item: &Item) -> Result<(), StoreError> {
+        let failed = || StoreError::io("cannot store an object");
+        let mut folders = BTreeSet::new();
+        for (artifact, file) in item.staged.result.outputs.iter().zip(&item.staged.files) {
+            let path = self.layout().object(&artifact.object);
+            if stat(&path)?.is_some() || stat(file)?.is_none() {
+                continue;
+            }
+            let folder = folder_of(&path);
+            make_folder(folder, &mut folders).map_err(failed())?;
+            folders.insert(folder.to_owned());
+            rename_new(file, &path).map_err(failed())?;
+        }
+        if folders.is_empty() {
+            return Ok(());
+        }
+        sync(self.layout().root(), &[], &folders).map_err(failed())
+    }
+
     fn sync_results(&self, items: &mut [Item], folders: &BTreeSet<Utf8PathBuf>) {
         let open = items.iter().filter(|item| item.is_open());
         let files: Vec<&Utf8Path> = open.map(|item| item.unnamed.as_path()).collect();
@@ -295,7 +339,11 @@ impl Store {
         let difference = existing.first_difference(&item.staged.result).map(str::to_owned);
         let whole = self.is_whole(&existing)?;
         match (difference, whole) {
-            (None, true) => Ok(Outcome::Same),
+            (None, true) if item.staged.leaves(&existing) => Ok(Outcome::Same),
+            (None, true) => {
+                fs_err::rename(&item.unnamed, &path).map_err(failed())?;
+                Ok(Outcome::Renewed)
+            }
             (None, false) => {
                 fs_err::rename(&item.unnamed, &path).map_err(failed())?;
                 Ok(Outcome::Same)
@@ -334,7 +382,7 @@ impl Store {
             ..
         } = item.staged.result;
         let outputs = match (&outcome, item.existing) {
-            (Outcome::New | Outcome::Replaced { .. }, _) => given,
+            (Outcome::New | Outcome::Renewed | Outcome::Replaced { .. }, _) => given,
             (Outcome::Same | Outcome::Diverged { .. }, Some(existing)) if item.existing_is_whole => {
                 existing.outputs
             }

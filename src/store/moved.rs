@@ -5,10 +5,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::Layout;
 
 impl Layout {
-    /// The folder that a store lies in, absolute: the project's, as a rule.
+    /// The folder that a store lies in, absolute and through no link: the project's, as a rule.
     pub fn surroundings(&self) -> Option<Utf8PathBuf> {
         let root = camino::absolute_utf8(self.root()).ok()?;
-        root.parent().map(ToOwned::to_owned)
+        let folder = root.parent()?;
+        Some(folder.canonicalize_utf8().unwrap_or_else(|_| folder.to_owned()))
     }
 
     /// What a path is now that was noted while the store lay in the folder `then`: where nothing is there any more, and

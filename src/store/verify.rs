@@ -140,8 +140,21 @@ impl Store {
         verification
             .unreadable
             .extend(wrong_lengths(&catalogue, scope, &found, &verification));
+        // What a second, different result lacks was lost before what counts took its place: nothing computes it again.
+        let results = catalogue.results.values();
+        let of_results: BTreeSet<Digest> = results
+            .flat_map(|stored| stored.result.outputs.iter().map(|artifact| artifact.object))
+            .collect();
+        let seconds = catalogue.divergences.iter();
+        let of_seconds: BTreeSet<Digest> = seconds
+            .flat_map(|stored| stored.result.outputs.iter().map(|artifact| artifact.object))
+            .filter(|object| !of_results.contains(object))
+            .collect();
         for (object, makers) in named {
-            if !present.contains(&object) && stat(&self.layout().object(&object))?.is_none() {
+            if !present.contains(&object)
+                && !of_seconds.contains(&object)
+                && stat(&self.layout().object(&object))?.is_none()
+            {
                 verification.missing.insert(object, makers);
             }
         }

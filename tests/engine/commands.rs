@@ -171,7 +171,8 @@ fn status_names_what_is_there_and_what_was_interrupted() {
     fs_err::write(folder.path().join("checkpoint"), "1234").unwrap();
     let told = context.run(&["why", "nap"]).assert_code(0).stdout;
     assert!(
-        told.contains("an earlier attempt was cut short; it goes on from a checkpoint"),
+        told.contains("an earlier attempt was cut short in run ")
+            && told.contains("; it goes on from a checkpoint"),
         "{told}"
     );
     let outcome = context.run(&["status"]).assert_code(0);
@@ -454,7 +455,7 @@ fn a_reference_that_means_nothing_names_the_nearest_right_thing() {
     ");
     insta::assert_snapshot!(said(&["log", "second[a=1]"]), @r"
     error: `second[a=1]` was not executed in any recorded run
-      help: its result may come from another store, or its run's record was removed
+      help: it has no result: `provenir why 'second[a=1]'` tells why it has to run, and what it waits for
     ");
 }
 
@@ -736,4 +737,73 @@ fn a_quiet_run_says_what_went_wrong_and_nothing_else() {
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no luck"));
+}
+
+#[test]
+fn a_manifest_is_the_same_by_whatever_path_it_is_named() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    fs_err::create_dir(context.path("sub")).unwrap();
+    std::os::unix::fs::symlink(&context.folder, context.path("sub/link")).unwrap();
+    for (place, path) in [
+        ("sub", "../pipeline.toml"),
+        (".", "sub/link/pipeline.toml"),
+        ("sub", "./../sub/../pipeline.toml"),
+    ] {
+        let mut command = context.command(&["run", path, "--force", "first[a=1]"]);
+        command.current_dir(context.path(place));
+        finish(&mut command).assert_code(0);
+        let run = context.runs().last().unwrap().file_name().unwrap().to_owned();
+        let status = context.run(&["status"]).assert_code(0).stdout;
+        assert!(
+            status.contains(&format!("last run {run} of `pipeline.toml`")),
+            "{status}"
+        );
+        let why = context.run(&["why", "first[a=1]"]).assert_code(0).stdout;
+        assert!(why.contains("although it was the same action in run "), "{why}");
+        let mut command = context.command(&["runs", "--manifest", path, "--json"]);
+        command.current_dir(context.path(place));
+        let runs: serde_json::Value =
+            serde_json::from_str(&finish(&mut command).assert_code(0).stdout).unwrap();
+        assert_eq!(runs.as_array().unwrap().len(), context.runs().len());
+        let mut command = context.command(&["lineage", &path.replace("pipeline.toml", "out/total.parquet")]);
+        command.current_dir(context.path(place));
+        let told = finish(&mut command).assert_code(0).stdout;
+        assert!(told.contains(" makes the same today (total)\n"), "{told}");
+    }
+}
+
+#[test]
+fn what_cannot_be_meant_is_told_before_anything_is_planned() {
+    let context = Context::new(CHAIN);
+    let told = context.run(&["why", "first[a=1, a=2]"]).assert_code(2).stderr;
+    assert!(told.contains("`a` is given twice"), "{told}");
+    fs_err::create_dir(context.path("full")).unwrap();
+    context.write("full/notes.txt", "mine");
+    for command in ["plan", "status", "run"] {
+        let told = context.run(&[command, "--cache", "full"]).assert_code(2).stderr;
+        assert!(told.contains("full"), "{told}");
+    }
+    context.executed(&[]);
+    fs_err::rename(context.path("pipeline.toml"), context.path("study.toml")).unwrap();
+    for command in ["lineage", "why", "log"] {
+        let told = context.run(&[command, "results.txt"]).assert_code(2).stderr;
+        assert!(
+            told.contains("results.txt") && !told.contains("no manifest was read"),
+            "{command}: {told}"
+        );
+    }
+}
+
+#[test]
+fn a_log_of_what_was_never_executed_says_why_there_is_none() {
+    let context = Context::new(
+        "format = 1\npipeline.name = \"blocked\"\nstages.bad = { kind = \"fail\", params = { message = \"boom\" } }\nstages.after = { kind = \"noop\", inputs = { one = \"bad\" } }\n",
+    );
+    context.run(&["run"]).assert_code(1);
+    let told = context.run(&["log", "after"]).assert_code(2).stderr;
+    assert!(
+        told.contains("it has no result: `provenir why after` tells"),
+        "{told}"
+    );
 }

@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use crate::context::{CHAIN, Context};
+use crate::context::{CHAIN, Context, eventually};
 
 /// What a command says, with runs and times taken out.
 fn said(context: &Context, arguments: &[&str]) -> String {
@@ -256,12 +256,12 @@ fn what_was_lost_is_named() {
     insta::assert_snapshot!(said(&context, &["why", "first[a=2]"]), @r"
     first[a=2]
       is up to date: run [RUN 2] computed it
-      it ran then although run [RUN 1] had the same, because that was asked for (--force)
+      it ran then although it was the same action in run [RUN 1], because that was asked for (--force)
     ");
     insta::assert_snapshot!(said(&context, &["why", "first[a=1]"]), @r"
     first[a=1]
       is up to date: run [RUN 2] computed it
-      it ran then, because its artifact [DIGEST] was not in the store any more and was made again; run [RUN 1] had it
+      it ran then, because its artifact [DIGEST] was not in the store any more; run [RUN 1] had it
     ");
     fs_err::remove_dir_all(context.path("cache/runs-v1")).unwrap();
     insta::assert_snapshot!(said(&context, &["why", "first[a=2]"]), @r"
@@ -285,7 +285,7 @@ fn what_was_damaged_and_made_again_is_told_as_that() {
     insta::assert_snapshot!(said(&context, &["why", "first[a=2]"]), @r"
     first[a=2]
       is up to date: run [RUN 3] computed it
-      it ran then, because its artifact [DIGEST] was damaged (its bytes were not those that had been stored) and was made again; run [RUN 2] had it
+      it ran then, because its artifact [DIGEST] was damaged (its bytes were not those that had been stored); run [RUN 2] had it
     ");
     let found: Value = serde_json::from_str(
         &context
@@ -436,7 +436,7 @@ fn a_stage_that_passes_values_on_is_not_taken_for_the_one_that_made_them() {
     context.executed(&["--only", "base", "--set", "stages.base.params.value=9"]);
     insta::assert_snapshot!(said(&context, &["why", "passed[more=0]", "--set", "stages.base.params.value=9"]), @r"
     passed[more=0]
-      has to run, because this changed since run [RUN 2]:
+      has to run, because this changed since run [RUN 2] with `--axis more=0,1,2 --only passed`:
         input one changed
           from base, because this changed:
             value 5.0 → 9.0
@@ -665,7 +665,7 @@ fn another_name_or_another_origin_is_told_as_that() {
     context.executed(&[]);
     let why = said(&context, &["why", "after"]);
     let root = why.split("root cause:\n").nth(1).unwrap();
-    assert_eq!(root, "    input one comes from u, before from m, in t\n", "{why}");
+    assert_eq!(root, "    input one comes from u instead of m, in t\n", "{why}");
 }
 
 #[test]
@@ -695,4 +695,138 @@ fn a_cell_that_failed_is_held_against_what_it_was_then() {
         why.contains("it had failed in run [RUN 1], since which this had changed:"),
         "{why}"
     );
+}
+
+#[test]
+fn an_action_that_another_cell_was_is_not_told_as_new() {
+    let manifest = |stage: &str| {
+        format!(
+            "format = 1\npipeline.name = \"two\"\naxes.x = [1, 2]\nstages.{stage} = {{ kind = \"noop\", params = {{ value = \"${{x}}\" }} }}\n"
+        )
+    };
+    let context = Context::new(&manifest("c"));
+    context.executed(&[]);
+    context.write("two.toml", &manifest("d"));
+    assert_eq!(context.executed(&["two.toml", "--force", "d[x=1]"]), ["d[x=1]"]);
+    insta::assert_snapshot!(said(&context, &["why", "d[x=1]", "two.toml"]), @r"
+    d[x=1]
+      is up to date: run [RUN 2] computed it
+      it ran then although it was the same action in run [RUN 1], as `c[x=1]`, because that was asked for (--force)
+    ");
+    // Nor is it after a collection.
+    context.write("pipeline.toml", &manifest("e"));
+    context
+        .run(&["gc", "--yes", "--keep-runs", "0", "--grace", "0"])
+        .assert_code(0);
+    fs_err::remove_file(context.path("two.toml")).unwrap();
+    insta::assert_snapshot!(without_times(&said(&context, &["why", "e[x=2]"])), @r"
+    e[x=2]
+      has to run, because its result, which run [RUN 2] had, as `d[x=2]`, is no longer in the store: `provenir gc` removed it on [TIME]
+    ");
+    let plan = without_times(&context.run(&["plan"]).assert_code(0).stdout);
+    assert!(
+        plan.contains("its result is no longer in the store: `provenir gc` removed it"),
+        "{plan}"
+    );
+    assert_eq!(context.executed(&[]).len(), 2);
+    insta::assert_snapshot!(without_times(&said(&context, &["why", "e[x=2]"])), @r"
+    e[x=2]
+      is up to date: run [RUN 3] computed it
+      it ran then, because its result, which run [RUN 2] had, as `d[x=2]`, was no longer in the store: `provenir gc` had removed it on [TIME]
+    ");
+}
+
+#[test]
+fn a_renamed_stage_is_no_cause() {
+    let manifest = |name: &str, value: u8| {
+        format!(
+            "format = 1\npipeline.name = \"renamed\"\nstages.{name} = {{ kind = \"noop\", params = {{ value = {value} }} }}\nstages.fit = {{ kind = \"noop\", inputs = {{ one = \"{name}\" }} }}\nstages.figure = {{ kind = \"noop\", inputs = {{ one = \"fit\" }}, params = {{ value = 1 }} }}\n"
+        )
+    };
+    let context = Context::new(&manifest("prep", 1));
+    context.executed(&[]);
+    context.write("pipeline.toml", &manifest("clean", 2));
+    context.executed(&[]);
+    insta::assert_snapshot!(said(&context, &["why", "figure"]), @r"
+    figure
+      is up to date: run [RUN 2] computed it
+      it ran then, because this had changed since run [RUN 1]:
+        input one changed
+          from fit, because this changed:
+            input one changed
+              from prep → clean, because this changed:
+                value 1.0 → 2.0
+      root cause:
+        value 1.0 → 2.0, in clean
+    ");
+}
+
+#[test]
+fn options_of_the_run_that_is_compared_with_are_named() {
+    let context = Context::new(CHAIN);
+    context.executed(&HALF);
+    let why = said(&context, &["why", "second[a=1]"]);
+    assert!(
+        why.contains("this changed since run [RUN 1] with `--set stages.second.params.value=0.75`:\n"),
+        "{why}"
+    );
+    let other = ["why", "second[a=1]", "--set", "stages.second.params.value=0.9"];
+    let why = said(&context, &other);
+    assert!(why.contains("run [RUN 1] with `--set"), "{why}");
+    let why = said(&context, &[&["why", "second[a=1]"][..], &HALF].concat());
+    assert!(!why.contains("--set"), "{why}");
+}
+
+#[test]
+fn an_attempt_that_was_cut_short_is_told() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "napping"
+        stages.nap = { kind = "sleep", params = { seconds = 600 } }
+        "#,
+    );
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::KILL] {
+        let mut running = context.start(&[]);
+        running.wait_for("cell-progress", "nap");
+        running.signal(signal);
+        running.finish();
+        eventually("the end of the run", || {
+            let plan = context.run(&["plan"]).assert_code(0).stdout;
+            let run = context.runs().last().unwrap().file_name().unwrap().to_owned();
+            plan.contains(&format!("nap: was cut short in run {run}\n"))
+        });
+        let why = context.run(&["why", "nap"]).assert_code(0).stdout;
+        assert!(
+            why.contains("  an earlier attempt was cut short in run "),
+            "{why}"
+        );
+    }
+    // Nothing is known of how long a run took that was killed before any cell ended.
+    let table = context.run(&["runs", "-n", "1"]).assert_code(0).stdout;
+    assert!(!table.contains("0.00 s"), "{table}");
+}
+
+#[test]
+fn what_took_the_place_of_what_was_lost_is_told_as_that() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "random"
+        [stages.random]
+        kind = "command"
+        params = { argv = ["sh", "-c", "date +%s%N > out.txt"], outputs.out.file = "out.txt" }
+        "#,
+    );
+    context.executed(&[]);
+    fs_err::remove_file(context.object("random.out")).unwrap();
+    assert_eq!(context.executed(&[]), ["random"]);
+    let why = said(&context, &["why", "random"]);
+    assert!(
+        why.contains("run [RUN 1] gave another result for output out, object [DIGEST]; it is not in the store any more\n"),
+        "{why}"
+    );
+    // Nothing computes that again, and nothing need.
+    let verified = context.run(&["verify"]).assert_code(0).stdout;
+    assert!(verified.ends_with("nothing is wrong\n"), "{verified}");
 }

@@ -98,6 +98,9 @@ fn a_panic_is_our_bug() {
         .unwrap()
         .to_owned();
     assert!(message.contains("a panic on purpose"), "{message}");
+    // In no company it is its own fault, and nothing would come of a second time.
+    let log = context.run(&["log", "dies"]).assert_code(0).stdout;
+    assert_eq!(log.matches("last words").count(), 1, "{log}");
 }
 
 #[test]

@@ -110,6 +110,10 @@ fn a_cell_that_kills_its_worker_fails_alone() {
         }
         let failed: &[&str] = if fails { &["member[a=3, team=x]"] } else { &[] };
         assert_eq!(outcome.cells("cell-failed"), failed, "{dies}");
+        if dies == "panics-in-company" {
+            let again = "cells that were executed together panicked: each of them is executed again, alone";
+            assert!(outcome.stdout.contains(again), "{outcome:#?}");
+        }
         context.check_store();
     }
 }

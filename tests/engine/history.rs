@@ -185,7 +185,7 @@ fn files_that_the_repository_does_not_hold_are_named_beside_the_commit() {
         json!(["pipeline.toml", "base/common.toml", "data/a.txt", "data/b.txt"])
     );
     let table = context.run(&["runs"]).assert_code(0).stdout;
-    assert!(table.contains(", without pipeline.toml and 3 more"), "{table}");
+    assert!(table.contains(", untracked: pipeline.toml and 3 more"), "{table}");
     let export = context
         .run(&["export", "--format", "in-toto", "--out", "-"])
         .assert_code(0)
@@ -198,7 +198,10 @@ fn files_that_the_repository_does_not_hold_are_named_beside_the_commit() {
     let runs = listed(&context, &[]);
     let names = [1, 0].map(|run: usize| runs[run]["run"].as_str().unwrap());
     let told = context.run(&["diff", names[0], names[1]]).assert_code(0).stdout;
-    assert!(told.contains(", without pipeline.toml and 3 more → "), "{told}");
+    assert!(
+        told.contains(", untracked: pipeline.toml and 3 more\n    → "),
+        "{told}"
+    );
 }
 
 #[test]
@@ -251,6 +254,6 @@ fn a_killed_run_is_listed_with_what_its_records_tell() {
     let none = context.run(&["runs", "--pipeline", "x"]).assert_code(0).stderr;
     assert_eq!(
         none,
-        "no such run is recorded (a run that finds nothing to do and what the one before had is not)\n"
+        "no such run is recorded; one that finds nothing to do leaves no record of its own\n"
     );
 }

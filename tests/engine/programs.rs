@@ -514,3 +514,34 @@ fn where_a_result_comes_from_names_the_script() {
     let crate_file: Utf8PathBuf = context.path("export-ro-crate/ro-crate-metadata.json");
     assert!(fs_err::read_to_string(crate_file).unwrap().contains("copy.sh"));
 }
+
+#[test]
+fn what_a_program_was_to_make_is_no_file_that_it_lacked() {
+    let context = alone(
+        r#"["sh", "-c", "exit 3", "{output.table}", "missing.py"]"#,
+        "outputs.table.file = \"results/table.csv\"",
+    );
+    let said = context.run(&["run"]).assert_code(1).stderr;
+    assert!(
+        said.contains("`missing.py` is not in the folder") && !said.contains("`results/table.csv` is"),
+        "{said}"
+    );
+    let context = alone(
+        r#"["sh", "-c", "exit 3", "{output.table}"]"#,
+        "outputs.table.file = \"results/table.csv\"",
+    );
+    let said = context.run(&["run"]).assert_code(1).stderr;
+    assert!(!said.contains("is not in the folder"), "{said}");
+}
+
+#[test]
+fn the_last_line_counts_without_its_end() {
+    let context = alone(
+        r#"["sh", "-c", "echo first; printf 'last words' >&2; exit 3"]"#,
+        "outputs.table.file = \"table.csv\"",
+    );
+    let said = context.run(&["run"]).assert_code(1).stderr;
+    assert!(said.contains("last words"), "{said}");
+    let log = context.run(&["log", "run"]).assert_code(0).stdout;
+    assert!(log.contains(" last words\n"), "{log}");
+}

@@ -183,9 +183,6 @@ fn times_are_kept_but_do_not_diverge() {
         "#,
     );
     context.executed(&[]);
-    let outcome = context.events(&["--force", "time"]).assert_code(0);
-    assert_eq!(outcome.event("run-finished")["summary"]["diverged"], 0);
-    assert_eq!(outcome.cells("cell-finished"), ["time"]);
     let volatile = context
         .results()
         .values()
@@ -195,6 +192,17 @@ fn times_are_kept_but_do_not_diverge() {
         volatile, 2,
         "what lies downstream of a time is as little repeatable"
     );
+    let outcome = context.events(&["--force", "time"]).assert_code(0);
+    assert_eq!(outcome.event("run-finished")["summary"]["diverged"], 0);
+    // Whoever asks for another measurement gets it.
+    assert_eq!(outcome.cells("cell-finished"), ["after", "time"]);
+    let run = context.runs().last().unwrap().file_name().unwrap().to_owned();
+    for cell in ["time", "after"] {
+        let why = context.run(&["why", cell]).assert_code(0).stdout;
+        assert!(why.contains(&format!("is up to date: run {run} ")), "{why}");
+    }
+    assert_eq!(context.executed(&[]), [""; 0]);
+    context.check_store();
 }
 
 #[test]

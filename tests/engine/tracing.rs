@@ -214,7 +214,7 @@ fn a_figure_alone_is_enough() {
     assert_eq!(
         head,
         [
-            "`found.svg` is as Provenir made it",
+            "`found.svg` has a seal of Provenir that fits its content",
             "the file says: drawn by action [DIGEST], from data [DIGEST]",
             "up to date: `pipeline.toml` makes the same today (total)",
             "",
@@ -228,6 +228,89 @@ fn a_figure_alone_is_enough() {
     assert!(
         lineage(&context, &["found.svg"])
             .starts_with("`found.svg` was altered since Provenir made it; what follows is of the original\n")
+    );
+}
+
+/// Anybody can seal: what the store has is believed first.
+#[test]
+fn a_figure_that_was_changed_and_sealed_again_is_not_taken_for_the_stores() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "forged"
+        [stages.draw]
+        kind = "command"
+        params = { argv = ["sh", "-c", "echo '<svg/>' > figure.svg"], outputs.figure.file = "figure.svg" }
+        publish = { figure = "out.svg" }
+        "#,
+    );
+    context.executed(&[]);
+    let key = json(&context, &["lineage", "draw", "--json"])["focus"].clone();
+    let identity = FigureIdentity {
+        action_key: key.as_str().unwrap().to_owned(),
+        data: Digest::of(b"data"),
+    };
+    let drawn = |path: &str| {
+        FigureIdentity::seal(format!("<svg>\n{}\n{path}</svg>\n", identity.svg_metadata()).into_bytes())
+    };
+    fs_err::write(context.path("forged.svg"), drawn("<path/>")).unwrap();
+    let told = lineage(&context, &["forged.svg"]);
+    assert!(
+        told.starts_with("`forged.svg` has a seal that fits, but not the bytes that the store has")
+            && told.contains("\nwhether it is stale cannot be told: "),
+        "{told}"
+    );
+    let found = json(&context, &["lineage", "forged.svg", "--json"]);
+    assert_eq!(
+        (&found["file"]["altered"], &found["file"]["stale"]),
+        (&Value::Null, &Value::Null)
+    );
+    let verified = context.run(&["verify", "forged.svg"]).assert_code(1).stdout;
+    assert!(
+        verified.starts_with("`forged.svg` has a seal that fits, but not"),
+        "{verified}"
+    );
+    // Where it was published the store knows what it was.
+    fs_err::write(context.path("out.svg"), drawn("<circle/>")).unwrap();
+    let told = lineage(&context, &["out.svg"]);
+    assert!(
+        told.starts_with("`out.svg` was altered since Provenir made it"),
+        "{told}"
+    );
+    // A copy of what the store has is no forgery, and a broken seal is told as that.
+    fs_err::copy(context.object("draw.figure"), context.path("copy.svg")).unwrap();
+    assert!(lineage(&context, &["copy.svg"]).starts_with("`copy.svg` is as Provenir made it\n"));
+    let mut broken = drawn("<path/>");
+    let end = broken.len() - 3;
+    broken[end] = b'x';
+    fs_err::write(context.path("broken.svg"), broken).unwrap();
+    let verified = context.run(&["verify", "broken.svg"]).assert_code(1).stdout;
+    assert_eq!(
+        verified,
+        "`broken.svg` was altered since Provenir made it: its seal does not fit its content\n"
+    );
+}
+
+#[test]
+fn a_source_file_tells_which_actions_took_another_content() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "source"
+        stages.read = { kind = "noop", params = { file = "data.txt" } }
+        "#,
+    );
+    context.write("data.txt", "one");
+    context.executed(&[]);
+    let told = lineage(&context, &["data.txt"]);
+    assert!(!told.contains("another content"), "{told}");
+    context.write("data.txt", "two");
+    context.executed(&[]);
+    let told = lineage(&context, &["data.txt"]);
+    assert_eq!(
+        told.lines().nth(1),
+        Some("with another content than now it was taken by read (action [DIGEST])"),
+        "{told}"
     );
 }
 
@@ -333,7 +416,7 @@ fn what_is_not_known_is_said() {
     ");
     fs_err::write(context.path("found.svg"), figure(&context)).unwrap();
     insta::assert_snapshot!(said(&["found.svg", "--cache", "absent"]), @r"
-    `found.svg` is as Provenir made it
+    `found.svg` has a seal of Provenir that fits its content
     the file says: drawn by action [DIGEST], from data [DIGEST]
     error: the store `absent` has neither result nor record of action [DIGEST]
       help: `--cache` or PROVENIR_CACHE names the store of whoever made the file

@@ -21,8 +21,12 @@ One of --cell, --sample and --all says what is computed again: all of it may tak
 
 pub(super) const RUNS: &str = "\
 How a run is named: the beginning of its name, its last four characters, a tag, or `last`. `last` is the latest run of a \
-manifest, whichever that was; where it executed nothing and found what an earlier run had, it is that run. A `render` is no run \
-of a manifest: `last` means one only where there is nothing else.";
+manifest, whichever that was; where the latest found all as an earlier run had left it, that earlier run is meant. A `render` is no \
+run of a manifest: `last` means one only where there is nothing else.
+
+In the column git, `dirty` says that tracked files differed from the commit, and its digest tells one such state from another: it is \
+BLAKE3 of what `git diff HEAD --binary --full-index --no-color --no-ext-diff --no-textconv --no-renames --src-prefix=a/ \
+--dst-prefix=b/` prints. `untracked` names files of the run that git does not track.";
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct WhyArguments {

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use provenir_api::Digest;
 
 use crate::cli::arguments::{ExportArguments, ManifestArguments, OverrideArguments};
@@ -10,7 +10,7 @@ use crate::cli::selector::{self, Selector, no_file};
 use crate::cli::standing::absent;
 use crate::cli::{Edition, environment, runs, session, terminal};
 use crate::exec::{Standing, Survey};
-use crate::lineage::{FileOrigin, Graph};
+use crate::lineage::{Condition, FileOrigin, Graph};
 use crate::provenance::{Selection, Wanted, WantedOutput};
 use crate::record::{RunStore, StoredRun};
 use crate::store::{ActionKey, Layout, Store};
@@ -184,11 +184,11 @@ fn of_run(store: &Store, run: StoredRun) -> Result<Found, CommandError> {
 
 fn of_file(store: &Store, path: &Utf8Path) -> Result<Found, CommandError> {
     let graph = Graph::read(store)?;
-    let path: Utf8PathBuf = environment::working_folder()?.join(path).components().collect();
+    let path = session::absolute(path)?;
     let origin = FileOrigin::of(&path, store, &graph)?;
     let shown = session::short(&path);
     let root = session::short(store.layout().root());
-    if origin.altered == Some(true) {
+    if origin.condition == Condition::Altered {
         return Err(
             CommandError::request(format!("`{shown}` was altered since Provenir made it"))
                 .help("`provenir run` restores what a manifest publishes; or export the cell that made it"),

@@ -2,8 +2,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::cli::arguments::{LineageArguments, OverrideArguments, quoted};
 use crate::cli::error::CommandError;
+use crate::cli::session::EXPECTED;
 use crate::cli::{Edition, session};
-use crate::lineage::{FileOrigin, Freshness, Graph};
+use crate::lineage::{Condition, FileOrigin, Freshness, Graph};
 use crate::record::PastRun;
 use crate::store::{ActionKey, Publication, Store};
 
@@ -43,6 +44,11 @@ impl Told {
             arguments: Vec::new(),
             stale: None,
         };
+        if origin.condition == Condition::SealedOtherwise {
+            return Ok(unknown(
+                "its bytes are not what its action gave, as far as the store knows".to_owned(),
+            ));
+        }
         let publication = store
             .publication(path)?
             .filter(|publication| publication.key == *key);
@@ -83,8 +89,6 @@ impl Standard {
         publication: Option<&Publication>,
         graph: &Graph,
     ) -> Result<Result<Self, String>, CommandError> {
-        /// What is taken where no manifest is named.
-        const EXPECTED: &str = "pipeline.toml";
         let named = &arguments.manifest.manifest;
         let given = &arguments.manifest.overrides;
         let latest = graph.history().uses(key).next();
@@ -223,7 +227,7 @@ impl Standard {
                 None,
             ),
             Freshness::NotThere => (
-                format!("stale or not cannot be told: no cell of {name} makes it"),
+                format!("whether it is stale cannot be told: no cell of {name} makes it"),
                 None,
             ),
         }

@@ -22,7 +22,7 @@ use super::selector::{self, Selector, no_file};
 use super::standing::absent;
 use super::{Edition, environment, session, terminal};
 use crate::exec::{Standing, Survey};
-use crate::lineage::{FileOrigin, Focus, Graph, SourceName, cells_of_plan};
+use crate::lineage::{Condition, FileOrigin, Focus, Graph, SourceName, cells_of_plan};
 use crate::record::Cells;
 use crate::store::{ActionKey, Layout, Store};
 use freshness::Told;
@@ -222,7 +222,7 @@ fn trace_cell(
             "`{rest}` is not an output; write `.port`"
         )));
     }
-    let plan = session::plan(edition, &arguments.manifest)?;
+    let plan = session::plan_with(edition, &arguments.manifest, &arguments.what)?;
     selector.neither(&arguments.what, rest, &plan)?;
     let cell = selector.cell(&plan)?;
     let name = plan.name(cell);
@@ -286,6 +286,17 @@ fn trace_source(path: &Utf8Path, origin: &FileOrigin, graph: &Graph) -> Traced {
     } else {
         head.push(format!("`{shown}` is a source file, content {}", content.short()));
     }
+    let otherwise: Vec<String> = by_path
+        .iter()
+        .filter(|(key, _)| !by_content.iter().any(|(other, _)| other == key))
+        .map(|(key, _)| format!("{} (action {})", graph.history().name(key), key.short()))
+        .collect();
+    if !by_path.is_empty() && otherwise.len() < by_path.len() && !otherwise.is_empty() {
+        head.push(format!(
+            "with another content than now it was taken by {}",
+            tree::listed(&otherwise)
+        ));
+    }
     if let Some(key) = &origin.key {
         head.push(format!(
             "what {} gave has the same bytes",
@@ -310,24 +321,27 @@ fn trace_file(
     store: &Store,
     graph: &Graph,
 ) -> Result<Traced, CommandError> {
-    let path = environment::working_folder()?.join(&arguments.what);
-    let path: Utf8PathBuf = path.components().collect();
+    let path = session::absolute(Utf8Path::new(&arguments.what))?;
     let origin = FileOrigin::of(&path, store, graph)?;
     let shown = session::short(&path);
     let mut head = Vec::new();
     if origin.is_source {
         return Ok(trace_source(&path, &origin, graph));
     }
-    match (origin.altered, &origin.key) {
-        (Some(true), _) => head.push(format!(
+    match (origin.condition, &origin.key) {
+        (Condition::Altered, _) => head.push(format!(
             "`{shown}` was altered since Provenir made it; what follows is of the original"
         )),
-        (Some(false), _) => head.push(format!("`{shown}` is as Provenir made it")),
-        (None, Some(_)) => head.push(format!(
+        (Condition::AsMade, _) => head.push(format!("`{shown}` is as Provenir made it")),
+        (Condition::Sealed, _) => head.push(format!("`{shown}` has a seal of Provenir that fits its content")),
+        (Condition::SealedOtherwise, _) => head.push(format!(
+            "`{shown}` has a seal that fits, but not the bytes that the store has of the action that it names: it was changed and sealed again, or computed elsewhere; what follows is of the store's"
+        )),
+        (Condition::Unknown, Some(_)) => head.push(format!(
             "`{shown}` has the bytes of object {}; nothing tells that Provenir put them there",
             origin.object.short()
         )),
-        (None, None) => {}
+        (Condition::Unknown, None) => {}
     }
     if let Some(identity) = &origin.identity {
         head.push(format!(
@@ -371,7 +385,7 @@ fn trace_file(
             "path": path,
             "object": origin.object.to_string(),
             "data": origin.identity.as_ref().map(|identity| identity.data.to_string()),
-            "altered": origin.altered,
+            "altered": origin.condition.altered(),
             "manifest": freshness.manifest,
             "arguments": freshness.arguments,
             "stale": freshness.stale,

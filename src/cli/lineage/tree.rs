@@ -103,7 +103,7 @@ fn heading(node: &Node, width: Option<usize>) -> String {
 }
 
 /// Names, the first few of many.
-fn listed(names: &[String]) -> String {
+pub(super) fn listed(names: &[String]) -> String {
     let told = names[..names.len().min(SHOWN)].join(", ");
     match names.len().saturating_sub(SHOWN) {
         0 => told,

@@ -143,7 +143,7 @@ fn value(difference: &Difference) -> String {
             pointer, old, new, ..
         } => {
             let name = pointer.trim_start_matches('/').replace('/', ".");
-            let (old, new) = cut_apart(shown(old.as_ref()), shown(new.as_ref()), WIDTH);
+            let (old, new) = cut_apart(&shown(old.as_ref()), &shown(new.as_ref()), WIDTH);
             format!("{name} {old} → {new}")
         }
         other => other.to_string(),

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::arguments::{OverrideArguments, RunsAction, RunsArguments, StoreArguments};
 use super::describe::cut;
 use super::error::{CommandError, Exit};
-use super::{environment, session, terminal};
+use super::{session, terminal};
 use crate::display::{counts, duration, grouped};
 use crate::exec::Summary;
 use crate::manifest::{alike, apart};
@@ -145,6 +145,15 @@ impl Listed {
     fn known(&self) -> Option<&Summary> {
         self.summary().or(self.so_far.as_ref())
     }
+
+    /// How long it took; of a run without an end what is known of that.
+    fn time(&self) -> String {
+        match (self.summary(), &self.so_far) {
+            (Some(summary), _) => duration(summary.seconds),
+            (None, Some(so_far)) if so_far.seconds > 0.0 => format!("≥ {}", duration(so_far.seconds)),
+            (None, _) => String::new(),
+        }
+    }
 }
 
 /// What the records of a run tell that has not ended, or was killed: its cells, and the time until the last of them was over.
@@ -173,8 +182,7 @@ fn so_far(run: &StoredRun, head: Option<&RunFile>) -> Result<Summary, StoreError
 
 fn list(arguments: &RunsArguments) -> Result<Exit, CommandError> {
     let store = session::existing(&arguments.store)?;
-    let here = environment::working_folder()?;
-    let manifest = arguments.manifest.as_ref().map(|manifest| here.join(manifest));
+    let manifest = arguments.manifest.as_deref().map(session::absolute).transpose()?;
     let mut shown = Vec::new();
     let mut more = 0;
     let (runs, flawed) = RunStore::new(store.layout()).read(Listed::read)?;
@@ -206,9 +214,7 @@ fn list(arguments: &RunsArguments) -> Result<Exit, CommandError> {
         return Ok(Exit::Done);
     }
     if shown.is_empty() {
-        terminal::say(
-            "no such run is recorded (a run that finds nothing to do and what the one before had is not)",
-        );
+        terminal::say("no such run is recorded; one that finds nothing to do leaves no record of its own");
         return Ok(Exit::Done);
     }
     terminal::print(&table(&shown))?;
@@ -244,9 +250,7 @@ fn table(shown: &[Listed]) -> String {
             head.map_or_else(String::new, options),
             listed.state.to_owned(),
             listed.known().map_or_else(String::new, counts),
-            listed
-                .known()
-                .map_or_else(String::new, |summary| duration(summary.seconds)),
+            listed.time(),
             host(listed).filter(|_| hosts.len() > 1).unwrap_or_default(),
             git.map_or_else(String::new, ToString::to_string),
             tags.join(", "),

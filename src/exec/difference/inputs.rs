@@ -97,6 +97,30 @@ fn take_renamed<'a>(old: &mut Port<'a>, new: &mut Port<'a>) -> Vec<(String, Stri
         old.remove(&place);
         new.remove(&now);
     }
+    // What else that member gave has its new name, too, and is compared with what it gives by that.
+    for (before, now) in &renamed {
+        let is_whole = |port: &Port<'a>, name: &str| port.keys().all(|(_, source)| *source != name);
+        if !is_whole(new, before) || !is_whole(old, now) {
+            continue;
+        }
+        let others: Vec<_> = old
+            .keys()
+            .copied()
+            .filter(|(_, source)| source == before)
+            .filter_map(|place| {
+                let mut counterparts = new.keys().copied();
+                Some((
+                    place,
+                    counterparts.find(|found| found.0 == place.0 && found.1 == now)?,
+                ))
+            })
+            .collect();
+        for (place, counterpart) in others {
+            if let Some(content) = old.remove(&place) {
+                old.insert(counterpart, content);
+            }
+        }
+    }
     renamed.into_iter().collect()
 }
 
@@ -163,6 +187,26 @@ mod tests {
         let mut found = Vec::new();
         compare_inputs(old, new, &mut found);
         found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_member_by_another_name_is_compared_with_itself() {
+        let input = |source: &str, seed: i64, content: &[u8]| ActionInput {
+            port: "many".into(),
+            gathered: BTreeMap::from([("seed".to_owned(), Label::Integer(seed))]),
+            source: source.into(),
+            content: Digest::of(content),
+        };
+        let old = [input("many", 1, b"a"), input("many", 2, b"b")];
+        let new = [
+            input("mid", 1, b"a"),
+            input("mid", 2, b"other"),
+            input("src", 1, b"c"),
+        ];
+        assert_eq!(
+            told(&old, &new),
+            ["input many changed (1 artifact), also collects src, has many by the name mid now"]
+        );
     }
 
     #[test]

@@ -50,7 +50,9 @@ impl Execution for CommandExecution {
         // Whatever it started may go on writing.
         context.end_processes();
         if let Err(failure) = ended? {
-            return Err(program::with_advice(failure, &argv, &folder));
+            let outputs = parameters.outputs.iter();
+            let outputs: Vec<String> = outputs.map(|(name, options)| options.path(name)).collect();
+            return Err(program::with_advice(failure, &argv, &outputs, &folder));
         }
         outputs::take(parameters, &folder, context)
     }

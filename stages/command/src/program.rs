@@ -156,8 +156,8 @@ fn named(signal: i32) -> &'static str {
     }
 }
 
-/// The failure, with an argument that looks like a file which is not there: the likeliest reason.
-pub(crate) fn with_advice(failure: Failure, argv: &[String], folder: &Folder) -> Failure {
+/// The failure, with an argument that looks like a file which is not there: the likeliest reason. What it was to make is none.
+pub(crate) fn with_advice(failure: Failure, argv: &[String], outputs: &[String], folder: &Folder) -> Failure {
     let is_file = |argument: &&String| {
         let path = Utf8Path::new(argument);
         let has_extension = path.extension().is_some_and(|end| {
@@ -167,7 +167,7 @@ pub(crate) fn with_advice(failure: Failure, argv: &[String], folder: &Folder) ->
         });
         path.is_relative() && has_extension && !argument.contains([' ', '\n', '='])
     };
-    let absent = |argument: &&String| !folder.work.join(argument).exists();
+    let absent = |argument: &&String| !outputs.contains(argument) && !folder.work.join(argument).exists();
     // The program itself was found.
     match argv.iter().skip(1).filter(is_file).find(absent) {
         Some(argument) => {

@@ -124,16 +124,27 @@ fn execute(
             }
         }))
     };
-    if attempt(&prepared).is_ok() {
+    let Err(panic) = attempt(&prepared) else {
+        return;
+    };
+    let blame = |cell: &Prepared<'_>, panic: Box<dyn Any + Send>| {
+        let message = format!("the `{kind}` stage panicked: {}", panic_message(panic.as_ref()));
+        cell.reporter.answer(Err(
+            Failure::bug(message).help("this is a bug of Provenir; its log holds the place")
+        ));
+    };
+    if let [alone] = prepared.as_slice() {
+        blame(alone, panic);
         return;
     }
     // One of them, and which one is not known.
     for cell in prepared.iter().filter(|cell| !cell.reporter.has_answered()) {
+        cell.context.warn(format!(
+            "one of the {} cells that were executed together panicked: each of them is executed again, alone",
+            prepared.len()
+        ));
         if let Err(panic) = attempt(std::slice::from_ref(cell)) {
-            let message = format!("the `{kind}` stage panicked: {}", panic_message(panic.as_ref()));
-            cell.reporter.answer(Err(
-                Failure::bug(message).help("this is a bug of Provenir; its log holds the place")
-            ));
+            blame(cell, panic);
         }
     }
 }
