@@ -19,6 +19,7 @@ pub(super) fn plan(edition: &Edition, arguments: &PlanArguments) -> Result<Exit,
     let plan = session::plan(edition, &arguments.manifest)?;
     let force = session::select(&plan, &arguments.force)?;
     let store = session::open(&arguments.manifest)?;
+    session::refuse_publishing_into(store.layout().root(), &plan)?;
     let survey = Survey::take(&plan, &store, &force)?;
     store.flush();
     let copies = Copies::assess(&plan, &store, &survey);

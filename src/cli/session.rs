@@ -140,10 +140,13 @@ pub(super) fn create(arguments: &ManifestArguments, plan: &Plan) -> Result<Store
 }
 
 /// A file of ours in the store's folders would be taken for a damaged object.
-fn refuse_publishing_into(root: &Utf8Path, plan: &Plan) -> Result<(), CommandError> {
+pub(super) fn refuse_publishing_into(root: &Utf8Path, plan: &Plan) -> Result<(), CommandError> {
+    let real = root.canonicalize_utf8().unwrap_or_else(|_| root.to_owned());
     for (index, cell) in plan.cells.iter().enumerate() {
         for copy in &cell.publish {
-            if plan.folder.join(&copy.path).starts_with(root) {
+            let path = plan.folder.join(&copy.path);
+            let through_links = manifest::located(&path).unwrap_or_else(|_| path.clone());
+            if path.starts_with(root) || through_links.starts_with(&real) {
                 return Err(CommandError::request(format!(
                     "`{}` would be published as `{}`, which lies in the store `{}`",
                     plan.name(index),
@@ -256,7 +259,16 @@ pub(super) fn short(path: &Utf8Path) -> Utf8PathBuf {
     environment::working_folder()
         .ok()
         .and_then(|here| path.strip_prefix(here).ok().map(Utf8Path::to_owned))
-        .unwrap_or_else(|| path.to_owned())
+        .map_or_else(
+            || path.to_owned(),
+            |below| {
+                if below.as_str().is_empty() {
+                    ".".into()
+                } else {
+                    below
+                }
+            },
+        )
 }
 
 /// That the folder is there in which a file, or a folder, is to be written.

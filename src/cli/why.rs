@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::arguments::{OverrideArguments, WhyArguments};
+use super::arguments::{OverrideArguments, WhyArguments, quoted};
 use super::error::{CommandError, Exit};
 use super::measure::count;
 use super::selector::Selector;
@@ -359,7 +359,14 @@ fn roots(why: &Why) -> BTreeMap<String, BTreeSet<String>> {
                     collect(upstream.cell.as_deref().unwrap_or(cell), &upstream.changes, roots);
                 }
             }
-            if is_root {
+            if change.unfollowed {
+                let told = format!(
+                    "{}, the causes of which are too far up: `provenir why {}` goes on from there",
+                    change.difference,
+                    quoted(cell)
+                );
+                add(roots, told, cell);
+            } else if is_root {
                 add(roots, change.difference.to_string(), cell);
             } else if let Some(gathered) = change.difference.of_gathered() {
                 add(roots, gathered.to_string(), cell);

@@ -163,29 +163,30 @@ impl Past {
     ) -> Result<Option<(Use<'h>, Action)>, StoreError> {
         /// So many cells of a stage are looked at.
         const MOST: usize = 1000;
-        let mut nearest: Option<(usize, Use<'h>, Action)> = None;
+        let mut nearest: Option<((usize, bool), Use<'h>, Action)> = None;
         for run in self.before(before) {
             if run.manifest() != Some(manifest) || nearest.is_some() {
                 continue;
             }
-            // Of equals the first in the plan: the order in which cells finish is none.
+            // Of equals the one of the same name, or else the first in the plan: the order in which cells finish is none.
             let names = run.order().into_iter();
             let results: BTreeMap<&str, ActionKey> = run.results().collect();
             let beside = names.filter(|name| stage(name) == stage(cell));
             let beside = beside.filter_map(|name| Some((name, *results.get(name)?)));
-            for (cell, key) in beside.take(MOST) {
+            for (name, key) in beside.take(MOST) {
                 let found = self.action(store, &key)?;
                 let Some(found) = found.filter(|found| found.kind == action.kind) else {
                     continue;
                 };
-                let count = differences(&found, action).len();
-                if nearest.as_ref().is_none_or(|(least, ..)| count < *least) {
-                    nearest = Some((count, Use { run, cell, key }, found));
+                let distance = (differences(&found, action).len(), name != cell);
+                if nearest.as_ref().is_none_or(|(least, ..)| distance < *least) {
+                    let found_use = Use { run, cell: name, key };
+                    nearest = Some((distance, found_use, found));
                 }
             }
         }
         let beside = nearest.map(|(_, found_use, found)| (found_use, found));
-        Ok(beside.or_else(|| self.nearest_of_kind(action, before)))
+        Ok(beside.or_else(|| self.nearest_of_kind(cell, action, before)))
     }
 
     /// The runs before one, or all, the latest first.
@@ -195,8 +196,14 @@ impl Past {
         runs.filter(move |run| before.as_ref().is_none_or(|before| run.stored.id < *before))
     }
 
-    /// Of the actions of the same kind, the one that differs in the fewest fields.
-    fn nearest_of_kind<'h>(&'h self, action: &Action, before: Option<&PastRun>) -> Option<(Use<'h>, Action)> {
+    /// Of the actions of the same kind, the one that differs in the fewest fields; of equals that of the cell of the same name, or
+    /// else of the same stage.
+    fn nearest_of_kind<'h>(
+        &'h self,
+        cell: &str,
+        action: &Action,
+        before: Option<&PastRun>,
+    ) -> Option<(Use<'h>, Action)> {
         /// So many are looked at, the latest first.
         const MOST: usize = 5000;
         let executed = self
@@ -216,7 +223,13 @@ impl Past {
                 Some((found_use, found))
             })
             .take(MOST)
-            .min_by_key(|(_, found)| differences(found, action).len())
+            .min_by_key(|(found_use, found)| {
+                (
+                    differences(found, action).len(),
+                    found_use.cell != cell,
+                    stage(found_use.cell) != stage(cell),
+                )
+            })
             .map(|(found_use, found)| (found_use, found.clone()))
     }
 }

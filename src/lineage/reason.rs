@@ -45,7 +45,9 @@ impl Second {
             let mut executions = history.executions(key);
             let gave = executions.find(|(_, executed)| executed.outputs == second.outputs);
             let elsewhere = second.platform.iter();
-            let elsewhere = elsewhere.filter(|(name, value)| first.platform.get(*name) != Some(*value));
+            let elsewhere = elsewhere.filter(|(name, value)| {
+                *name != "device_reason" && first.platform.get(*name) != Some(*value)
+            });
             let is_there = |object: &Digest| store.layout().object(object).is_file();
             Some(Self {
                 gone: !second.outputs.iter().all(|artifact| is_there(&artifact.object)),
@@ -88,10 +90,11 @@ impl fmt::Display for Second {
     }
 }
 
-/// A numeric platform in a line.
+/// A numeric platform in a line, without why its device was chosen.
 pub fn platform(platform: &BTreeMap<String, String>) -> String {
     let told: Vec<String> = platform
         .iter()
+        .filter(|(name, _)| *name != "device_reason")
         .map(|(name, value)| format!("{name} {value}"))
         .collect();
     told.join(", ")
@@ -249,6 +252,9 @@ pub struct Change {
     /// How many more artifacts changed there.
     #[serde(skip_serializing_if = "is_zero")]
     pub more: usize,
+    /// Whether it is not told where they come from, because so many changes lie between.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unfollowed: bool,
 }
 
 /// How an artifact came to be another than before.

@@ -24,7 +24,7 @@ const BRIEF: usize = 3;
 /// So many changed artifacts of a port are followed upstream; the others are counted.
 const FOLLOWED: usize = 1000;
 /// So far upstream changes are followed.
-const DEEPEST: usize = 64;
+const DEEPEST: usize = 256;
 
 /// Says why cells of a plan run.
 pub struct Explainer<'a> {
@@ -648,10 +648,12 @@ impl<'a> Explainer<'a> {
                     }
                 }
             }
+            let unfollowed = depth == DEEPEST && matches!(difference, Difference::Input { .. });
             changes.push(Change {
                 difference,
                 upstream,
                 more,
+                unfollowed,
             });
         }
         Ok(changes)

@@ -13,7 +13,7 @@ use super::graph::KindInfo;
 use super::model::point;
 use super::sources::SourceFiles;
 use super::template::{Piece, Scope, Template, marked, parse};
-use crate::manifest::{AxisValue, Data, Node, Origin, Override, Report, Span, StageDecl, quoted};
+use crate::manifest::{AxisValue, Data, Node, Origin, Override, Report, Span, StageDecl, belongs, quoted};
 
 /// The parameters of a stage, ready to be resolved at points.
 pub(super) struct StageParameters<'m> {
@@ -312,8 +312,12 @@ impl<'m> StageParameters<'m> {
             };
             diagnostic.label(other.shown, text);
         }
+        // A key of the language that stands below `[stages.NAME.params]` is one of the parameters for TOML.
+        let strayed = problem.pointer.rsplit('/').next().filter(|_| problem.key);
         if let Some(meant) = meant {
             diagnostic.help(meant);
+        } else if let Some(place) = strayed.and_then(belongs) {
+            diagnostic.help(format!("{place}, above its `[stages.NAME.params]`"));
         } else if let Some(help) = &problem.help {
             diagnostic.help(help.clone());
         } else if concern == Concern::Combination && !self.axes.is_empty() {

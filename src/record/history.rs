@@ -9,7 +9,7 @@ use super::cells::{Cells, PlacedCell};
 use super::model::{Executed, OutcomeFile, Record, RunFile};
 use super::read::{FlawedRun, RunStore, StoredRun};
 use super::{Annotation, RunId};
-use crate::store::{Action, ActionKey, Layout, StoreError};
+use crate::store::{Action, ActionKey, ActionResult, Layout, Outcome, StoreError};
 
 /// The runs of a store with their records, the latest first.
 #[derive(Default)]
@@ -152,10 +152,55 @@ impl PastRun {
     }
 }
 
+/// Adds to runs that were killed what they executed and could not record any more: a result is there before it is recorded.
+/// What they began, and what has a result since that no run recorded, is that.
+fn add_unrecorded(runs: &mut [PastRun], layout: &Layout) -> Result<(), StoreError> {
+    let recorded: BTreeSet<ActionKey> = runs
+        .iter()
+        .flat_map(|run| run.executed.iter().map(|executed| executed.key))
+        .collect();
+    let mut taken = BTreeSet::new();
+    for run in runs {
+        if run.outcome.is_some() || run.stored.is_running()? {
+            continue;
+        }
+        for begun in run.stored.executions()?.into_iter().rev() {
+            if recorded.contains(&begun.key) || taken.contains(&begun.key) {
+                continue;
+            }
+            let Some((result, written)) = ActionResult::with_time(layout, &begun.key)? else {
+                continue;
+            };
+            let seconds = written.duration_since(begun.started).as_secs_f64();
+            if seconds < 0.0 {
+                continue;
+            }
+            taken.insert(begun.key);
+            run.executed.push(Executed {
+                cell: begun.cell,
+                key: begun.key,
+                started: begun.started,
+                seconds,
+                platform: result.platform,
+                outputs: result.outputs,
+                outcome: Outcome::New,
+                reason: None,
+                sources: BTreeMap::new(),
+                action: Some(result.action),
+                position: None,
+                wires: None,
+                log: None,
+            });
+        }
+    }
+    Ok(())
+}
+
 impl History {
     /// Reads every run. One that cannot be understood is left out, and told apart.
     pub fn read(layout: &Layout) -> Result<Self, StoreError> {
-        let (runs, flawed) = RunStore::new(layout).read(PastRun::read)?;
+        let (mut runs, flawed) = RunStore::new(layout).read(PastRun::read)?;
+        add_unrecorded(&mut runs, layout)?;
         let mut executed: BTreeMap<ActionKey, Vec<(usize, usize)>> = BTreeMap::new();
         let mut used = BTreeMap::new();
         let mut failed = BTreeMap::new();

@@ -27,6 +27,8 @@ pub struct Execution {
     pub cell: String,
     /// Its action.
     pub key: ActionKey,
+    /// When it began.
+    pub started: Timestamp,
     /// What it gave, once it is known.
     pub objects: Vec<Digest>,
     /// Where its log is, if it said anything.
@@ -231,6 +233,7 @@ impl StoredRun {
         /// The fields that matter here, of the events that matter here.
         #[derive(Deserialize)]
         struct Line {
+            time: Timestamp,
             event: String,
             #[serde(default)]
             cell: String,
@@ -245,6 +248,7 @@ impl StoredRun {
         let path = self.folder.join("events.jsonl");
         each_line(&path, |line| {
             let Ok(Line {
+                time,
                 event,
                 cell,
                 key: Some(key),
@@ -263,6 +267,7 @@ impl StoredRun {
                     executions.push(Execution {
                         cell,
                         key,
+                        started: time,
                         // The place as it is now: the store may have been moved since.
                         log: log.file_name().map(|name| self.folder.join("logs").join(name)),
                         objects: Vec::new(),

@@ -178,8 +178,7 @@ impl Store {
         let mut unnoted = None;
         let (copied, keep) = match (&memo, current) {
             (None, None) => (Copied::New, false),
-            (Some(_), None) if same_object => (Copied::RestoredMissing, false),
-            (Some(_), None) => (Copied::Updated, false),
+            (Some(_), None) => (Copied::RestoredMissing, false),
             (Some(memo), Some((stamp, _))) if memo.stamp == stamp => {
                 let copied = if same_object {
                     Copied::Unchanged
@@ -236,11 +235,26 @@ impl Store {
     pub fn publication(&self, path: &Utf8Path) -> Result<Option<Publication>, StoreError> {
         for file in [self.publication_file(path), self.old_publication_file(path)] {
             let found = lenient(read(self.layout(), file))?;
-            if let Some(found) = found.filter(|publication| publication.path == path) {
-                return Ok(Some(found));
+            if let Some(found) = found.filter(|publication| self.is_of(publication, path)) {
+                return Ok(Some(Publication {
+                    path: path.to_owned(),
+                    ..found
+                }));
             }
         }
         Ok(None)
+    }
+
+    /// Whether a note is of the copy at a path: also where the project was moved, and the copy is neither here nor there.
+    fn is_of(&self, publication: &Publication, path: &Utf8Path) -> bool {
+        let place = |path: &Utf8Path, surroundings: Option<&Utf8Path>| {
+            Some(path.strip_prefix(surroundings?).ok()?.to_owned())
+        };
+        let then = place(&publication.path, publication.surroundings.as_deref());
+        publication.path == path
+            || then.is_some()
+                && then == place(path, self.layout().surroundings().as_deref())
+                && !publication.path.exists()
     }
 
     /// What is known of every copy, by path, whether the copy is still there or not. What cannot be understood is passed

@@ -1,11 +1,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8Path;
+use jiff::Timestamp;
 use provenir_api::Digest;
 use serde::{Deserialize, Serialize};
 
 use super::regular::{self, Content};
-use super::{Action, ActionKey, StoreError};
+use super::{Action, ActionKey, Layout, StoreError};
 
 /// Format of a result file. 1 - the first.
 const FORMAT: u32 = 1;
@@ -106,6 +107,18 @@ impl ActionResult {
             .map_err(|error| StoreError::Outputs(format!("cannot be written down: {error}")))?;
         bytes.push(b'\n');
         Ok(bytes)
+    }
+
+    /// The result of `key`, and when it was written; `None` where there is none, or it cannot be understood.
+    pub fn with_time(layout: &Layout, key: &ActionKey) -> Result<Option<(Self, Timestamp)>, StoreError> {
+        let path = layout.result(key);
+        let result = match Self::read(&path, key) {
+            Err(StoreError::Malformed { .. }) => None,
+            other => other?,
+        };
+        let written = fs_err::metadata(&path).and_then(|metadata| metadata.modified());
+        let written = written.ok().and_then(|time| Timestamp::try_from(time).ok());
+        Ok(result.zip(written))
     }
 
     /// Reads the result of `key`; `None` where there is no such file.

@@ -830,3 +830,93 @@ fn what_took_the_place_of_what_was_lost_is_told_as_that() {
     let verified = context.run(&["verify"]).assert_code(0).stdout;
     assert!(verified.ends_with("nothing is wrong\n"), "{verified}");
 }
+
+/// Of what differs as little, the same cell of another manifest comes first.
+#[test]
+fn the_nearest_is_the_cell_of_the_same_name() {
+    let manifest = |name: &str, w: u8| {
+        format!(
+            r#"
+            format = 1
+            pipeline.name = "{name}"
+            axes.r = ["h", "w"]
+            stages.src = {{ kind = "noop", params = {{ value = 3 }}, override = [{{ where = {{ r = "w" }}, params = {{ value = {w} }} }}], over = ["r"] }}
+            stages.fin = {{ kind = "noop", inputs = {{ one = "src" }}, params = {{ value = 1 }} }}
+            "#
+        )
+    };
+    let context = Context::new(&manifest("one", 2));
+    context.executed(&[]);
+    context.write(
+        "later.toml",
+        &manifest("two", 2).replace("value = 3", "value = 4"),
+    );
+    context.executed(&["later.toml"]);
+    context.write("child.toml", &manifest("three", 1));
+    context.executed(&["child.toml"]);
+    let why = said(&context, &["why", "fin[r=w]", "child.toml"]);
+    assert!(
+        why.contains("the nearest that had run was `fin[r=w]` of run ")
+            && why.ends_with("  root cause:\n    value 2.0 → 1.0, in src[r=w]\n"),
+        "{why}"
+    );
+}
+
+#[test]
+fn causes_that_are_too_far_up_are_told_as_that() {
+    let length = 300;
+    let mut manifest =
+        "format = 1\npipeline.name = \"deep\"\nstages.s0 = { kind = \"noop\", params = { value = 1 } }\n"
+            .to_owned();
+    for number in 1..length {
+        manifest += &format!(
+            "stages.s{number} = {{ kind = \"noop\", inputs = {{ one = \"s{}\" }}, params = {{ value = 1 }} }}\n",
+            number - 1
+        );
+    }
+    let context = Context::new(&manifest);
+    context.executed(&[]);
+    let set = ["--set", "stages.s0.params.value=1.5"];
+    context.executed(&set);
+    let root = |cell: &str| {
+        let why = said(&context, &[&["why", cell][..], &set].concat());
+        why.split("root cause:\n").nth(1).unwrap().to_owned()
+    };
+    assert_eq!(root("s200"), "    value 1.0 → 1.5, in s0\n");
+    assert_eq!(
+        root("s299"),
+        "    input one changed, the causes of which are too far up: `provenir why s43` goes on from there, in s43\n"
+    );
+}
+
+/// A result gets its name before its record is written.
+#[test]
+fn what_a_killed_run_could_not_record_is_known_from_its_events() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let run = context.runs().remove(0);
+    fs_err::remove_file(run.join("outcome.json")).unwrap();
+    let records = fs_err::read_to_string(run.join("records.jsonl")).unwrap();
+    let (first, _) = records.split_once('\n').unwrap();
+    fs_err::write(run.join("records.jsonl"), format!("{first}\n")).unwrap();
+    for cell in ["first[a=2]", "total"] {
+        let why = said(&context, &["why", cell]);
+        assert!(why.contains("is up to date: run [RUN 1] computed it\n"), "{why}");
+        let lineage = context.run(&["lineage", cell]).assert_code(0).stdout;
+        assert!(
+            lineage.contains(&format!("computed by run {} on ", run.file_name().unwrap()))
+                && !lineage.contains("computed elsewhere"),
+            "{lineage}"
+        );
+    }
+    // What came from elsewhere it did not compute: nothing says that it began that.
+    let events = fs_err::read_to_string(run.join("events.jsonl")).unwrap();
+    let others: String = events
+        .lines()
+        .filter(|line| !(line.contains("cell-started") && line.contains("\"total\"")))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    fs_err::write(run.join("events.jsonl"), others).unwrap();
+    let why = said(&context, &["why", "total"]);
+    assert!(why.contains("no run recorded here computed it"), "{why}");
+}

@@ -1,4 +1,4 @@
-use crate::context::{CHAIN, Context};
+use crate::context::{CHAIN, Context, finish};
 
 #[test]
 fn copies_are_restored_when_they_are_missing_or_were_altered() {
@@ -290,4 +290,61 @@ fn status_counts_published_files_that_are_not_as_they_were_left() {
     assert!(status().contains(told), "{}", status());
     context.executed(&[]);
     assert!(!status().contains("published"), "{}", status());
+}
+
+#[test]
+fn a_missing_copy_is_missing_whatever_it_showed() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    context.executed(&["--set", "stages.total.params.value=1"]);
+    fs_err::remove_file(context.path("out/total.parquet")).unwrap();
+    let plan = context.run(&["plan"]).assert_code(0).stdout;
+    assert!(
+        plan.contains("out/total.parquet (total): is missing; `run` restores it\n"),
+        "{plan}"
+    );
+    let status = context.run(&["status"]).assert_code(0).stdout;
+    assert!(
+        status.contains("1 published file is missing or altered"),
+        "{status}"
+    );
+}
+
+#[test]
+fn a_copy_that_was_removed_after_its_project_was_moved_is_missing() {
+    let context = Context::new(CHAIN);
+    let place = context.path("before");
+    fs_err::create_dir(&place).unwrap();
+    fs_err::rename(context.path("pipeline.toml"), place.join("pipeline.toml")).unwrap();
+    let run = |folder: &str, arguments: &[&str]| {
+        let mut command = context.command(arguments);
+        command.current_dir(context.path(folder));
+        finish(&mut command).assert_code(0).stdout
+    };
+    run("before", &["run"]);
+    fs_err::rename(&place, context.path("after")).unwrap();
+    fs_err::remove_file(context.path("after/out/total.parquet")).unwrap();
+    let plan = run("after", &["plan"]);
+    assert!(
+        plan.contains("out/total.parquet (total): is missing; `run` restores it\n"),
+        "{plan}"
+    );
+}
+
+#[test]
+fn nothing_is_published_into_the_store_and_plan_says_so_too() {
+    for publish in ["cache/objects-v1/total.parquet", "link/total.parquet"] {
+        let context = Context::new(CHAIN);
+        context.executed(&[]);
+        std::os::unix::fs::symlink(context.path("cache/objects-v1"), context.path("link")).unwrap();
+        context.write("pipeline.toml", &CHAIN.replace("out/total.parquet", publish));
+        for command in ["plan", "run"] {
+            let told = context.run(&[command]).assert_code(2).stderr;
+            assert!(
+                told.contains("which lies in the store `cache`"),
+                "{command}: {told}"
+            );
+        }
+        context.run(&["verify"]).assert_code(0);
+    }
 }

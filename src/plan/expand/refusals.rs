@@ -79,15 +79,20 @@ impl Expansion<'_, '_> {
             })
             .collect();
         let node = &self.graph.nodes[stage];
+        // Products end there.
+        let told = |count: u64| match count {
+            u64::MAX => format!("more than {}", grouped_u64(count - 1)),
+            count => grouped_u64(count),
+        };
         let message = format!(
             "the pipeline has {} {what}; the limit is {}",
-            grouped_u64(found),
+            told(found),
             grouped_u64(limit)
         );
         self.report.error(node.decl.key, message).help(format!(
             "`{}` alone has {}: {}",
             node.name,
-            grouped_u64(own),
+            told(own),
             factors.join(" × ")
         ));
     }
@@ -129,27 +134,29 @@ impl Expansion<'_, '_> {
         let producer = &self.graph.nodes[wire.producer];
         let produced = self.flow.stages[wire.producer].axes;
         let consumer = self.cell_name(stage, point);
-        let message = match port.arity {
+        let exclusions = self.flow.exclusions(wire.producer, produced);
+        let (message, exclusion) = match port.arity {
             Arity::One => {
                 let mut at = *point;
                 for (axis, value) in &self.flow.stages[stage].fixed[link.wire] {
                     at[*axis] = *value;
                 }
-                format!(
+                let message = format!(
                     "`{consumer}` takes `{}`, which is excluded",
                     self.cell_name(wire.producer, &at)
-                )
+                );
+                let mut exclusions = exclusions.iter();
+                (message, exclusions.find(|points| points.contain(|axis| at[axis])))
             }
-            Arity::Many => format!(
-                "`{consumer}` finds no cell of `{}`: all are excluded",
-                producer.name
-            ),
+            Arity::Many => {
+                let message = format!(
+                    "`{consumer}` finds no cell of `{}`: all are excluded",
+                    producer.name
+                );
+                (message, exclusions.first())
+            }
         };
-        let place = self
-            .flow
-            .exclusions(wire.producer, produced)
-            .first()
-            .map(|points| points.span);
+        let place = exclusion.map(|points| points.span);
         let diagnostic = self.report.error(wire.item.span, message);
         if let Some(place) = place {
             diagnostic.label(place, "excluded here");
