@@ -20,8 +20,8 @@ pub fn in_toto(provenance: &Provenance) -> Value {
     for (cell, output) in &provenance.subjects {
         let output = &provenance.cells[*cell].outputs[*output];
         if seen.insert(output.artifact) {
-            let artifact = &provenance.artifacts[output.artifact];
-            subjects.push(descriptor(&artifact.name, &artifact.file));
+            let named = provenance.artifacts[output.artifact].named();
+            subjects.extend(named.map(|(name, file)| descriptor(name, file)));
         }
     }
     let others = provenance.artifacts.iter().enumerate();
@@ -155,6 +155,9 @@ fn describe(provenance: &Provenance, cell: &Cell) -> Value {
     });
     if let Some(message) = &cell.failure {
         told["failure"] = message.as_str().into();
+    }
+    if let Some(port) = &cell.diverged {
+        told["divergedAt"] = port.as_str().into();
     }
     if let Some(execution) = &cell.execution {
         told["execution"] = json!({

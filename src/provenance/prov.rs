@@ -8,7 +8,7 @@
 use serde_json::{Map, Value, json};
 
 use super::identity::{HOME, encoded, time};
-use super::model::{Cell, File, Provenance, Run, Source};
+use super::model::{Cell, File, Output, Provenance, Run, Source};
 use crate::record::Git;
 
 /// The document.
@@ -153,6 +153,9 @@ impl Document {
         if let Some(message) = &cell.failure {
             say("provenir:failure", message.as_str().into());
         }
+        if let Some(port) = &cell.diverged {
+            say("provenir:divergedAt", port.as_str().into());
+        }
         let run = cell.execution.as_ref().and_then(|execution| execution.run);
         if let Some(execution) = &cell.execution {
             say("prov:startTime", time(execution.started).into());
@@ -215,18 +218,23 @@ impl Document {
                     ],
                 );
             }
-            for path in &output.published {
-                let copy = format!("published:{}", encoded(path.as_str()));
-                let mut attributes = file(&artifact.file);
-                attributes.insert("prov:label".into(), path.file_name().into());
-                attributes.insert("prov:type".into(), qualified("provenir:Published"));
-                attributes.insert("prov:atLocation".into(), path.as_str().into());
-                self.add("entity", copy.clone(), attributes.into());
-                self.relate(
-                    "wasDerivedFrom",
-                    &[("prov:generatedEntity", &copy), ("prov:usedEntity", &entity)],
-                );
-            }
+            self.copies(&entity, &artifact.file, output);
+        }
+    }
+
+    /// Adds the named copies of an output.
+    fn copies(&mut self, entity: &str, artifact: &File, output: &Output) {
+        for path in &output.published {
+            let copy = format!("published:{}", encoded(path.as_str()));
+            let mut attributes = file(artifact);
+            attributes.insert("prov:label".into(), path.file_name().into());
+            attributes.insert("prov:type".into(), qualified("provenir:Published"));
+            attributes.insert("prov:atLocation".into(), path.as_str().into());
+            self.add("entity", copy.clone(), attributes.into());
+            self.relate(
+                "wasDerivedFrom",
+                &[("prov:generatedEntity", &copy), ("prov:usedEntity", entity)],
+            );
         }
     }
 
@@ -332,11 +340,11 @@ fn engine_id(run: &Run) -> String {
 }
 
 fn cell_id(cell: &Cell) -> String {
-    format!("action:{}", cell.key)
+    format!("action:{}", cell.id)
 }
 
 fn artifact_id(cell: &Cell, port: &str) -> String {
-    format!("artifact:{}.{}", cell.key, encoded(port))
+    format!("artifact:{}.{}", cell.id, encoded(port))
 }
 
 /// By its bytes and, where that is known, its path: a file of the same bytes elsewhere is another.
