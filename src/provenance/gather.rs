@@ -10,7 +10,7 @@ use super::order::ordered;
 use super::recorded::{after, described, stage};
 use crate::lineage::{Graph, Node, Place};
 use crate::record::{Executed, PastRun, RunId};
-use crate::store::{ActionKey, StoreError};
+use crate::store::{ActionKey, Outcome, StoreError};
 
 /// What is exported.
 #[derive(Clone, Debug)]
@@ -138,7 +138,7 @@ impl Provenance {
         gathered.add_runs()?;
         gathered.add_cells(&roots);
         if matches!(selection, Selection::Run(_)) {
-            gathered.add_divergences();
+            gathered.add_repetitions();
             gathered.add_failures()?;
         }
         let Gathering {
@@ -222,20 +222,21 @@ fn run_of<'a>(graph: &'a Graph, key: &ActionKey) -> Option<&'a PastRun> {
         .or_else(|| graph.history().uses(key).find(|run| run.head.is_some()))
 }
 
-/// The execution that gave a result of an action that counted: that of the preferred run, or else, of those that gave what the
-/// store has, the earliest. One that gave something else, which was kept beside it, is not meant.
+/// The execution that gave a result of an action that counted: that of the preferred run, or else, of those that gave what that run
+/// or the store has, the earliest. One that found the same in the store, or gave something else, gave no result that others took.
 fn execution<'a>(
     graph: &'a Graph,
     key: &ActionKey,
     preferred: Option<&RunId>,
 ) -> Option<(&'a PastRun, &'a Executed)> {
     let kept = || graph.history().kept(key);
-    kept()
-        .find(|(run, _)| Some(&run.stored.id) == preferred)
-        .or_else(|| {
-            let same = kept().filter(|(_, executed)| executed.outputs == graph.outputs(key));
-            same.last()
-        })
+    let own = kept().find(|(run, _)| Some(&run.stored.id) == preferred);
+    let outputs = match own {
+        Some((_, executed)) if executed.outcome != Outcome::Same => return own,
+        Some((_, executed)) => executed.outputs.as_slice(),
+        None => graph.outputs(key),
+    };
+    kept().filter(|(_, executed)| executed.outputs == outputs).last()
 }
 
 /// Results with all that they were made from: as the executions were wired that are told of them, so that nothing is told to
@@ -299,14 +300,15 @@ pub(super) struct Gathering<'a> {
 }
 
 impl<'a> Gathering<'a> {
-    fn execution(&self, node: &Node) -> Option<(&'a PastRun, &'a Executed)> {
-        execution(self.graph, &node.action, Some(&self.main.stored.id))
+    /// The execution that is told of an action.
+    pub(super) fn execution(&self, key: &ActionKey) -> Option<(&'a PastRun, &'a Executed)> {
+        execution(self.graph, key, Some(&self.main.stored.id))
     }
 
     fn add_runs(&mut self) -> Result<(), GatherError> {
         let mut runs: BTreeMap<&RunId, &PastRun> = BTreeMap::from([(&self.main.stored.id, self.main)]);
         for node in self.nodes.values() {
-            if let Some((run, _)) = self.execution(node) {
+            if let Some((run, _)) = self.execution(&node.action) {
                 runs.insert(&run.stored.id, run);
             }
         }
@@ -371,7 +373,7 @@ impl<'a> Gathering<'a> {
             (pointer.clone(), position)
         });
         let sources = sources.collect();
-        let execution = self.execution(node).map(|(run, executed)| Execution {
+        let execution = self.execution(&node.action).map(|(run, executed)| Execution {
             run: self.runs.iter().position(|known| known.id == run.stored.id),
             started: executed.started,
             ended: after(executed.started, executed.seconds),
@@ -410,7 +412,7 @@ impl<'a> Gathering<'a> {
             outputs,
             execution,
             failure: None,
-            diverged: None,
+            repetition: None,
         }
     }
 

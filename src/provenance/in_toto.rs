@@ -156,8 +156,11 @@ fn describe(provenance: &Provenance, cell: &Cell) -> Value {
     if let Some(message) = &cell.failure {
         told["failure"] = message.as_str().into();
     }
-    if let Some(port) = &cell.diverged {
-        told["divergedAt"] = port.as_str().into();
+    if cell.repetition.is_some() {
+        told["repeated"] = true.into();
+    }
+    if let Some(port) = cell.diverged_at() {
+        told["divergedAt"] = port.into();
     }
     if let Some(execution) = &cell.execution {
         told["execution"] = json!({

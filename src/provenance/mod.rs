@@ -2,7 +2,7 @@
 //!
 //! * `model`: one [`Provenance`] of runs, cells, artifacts and sources: entities, activities, agents.
 //! * `gather`: makes it of results and records; `recorded` reads runs from these, and what gave nothing that counts: failures
-//!   and divergences; `copies` says which named copies are told of; `order` puts producers before consumers.
+//!   and repetitions; `copies` says which named copies are told of; `order` puts producers before consumers.
 //! * `files`: reads the files themselves: SHA-256 beside BLAKE3, and copies for a crate.
 //! * `identity`: URIs, UUIDs and times.
 //! * `ro_crate`, `openlineage`, `prov`, `in_toto`: a writer for each standard, which reads nothing but the model.
@@ -25,7 +25,9 @@ mod ro_crate;
 
 pub use gather::{GatherError, Selection, Wanted, WantedOutput};
 pub use in_toto::in_toto;
-pub use model::{Artifact, Cell, Ending, Execution, File, Input, NamedCopy, Output, Provenance, Run, Source};
+pub use model::{
+    Artifact, Cell, Ending, Execution, File, Input, NamedCopy, Output, Provenance, Repetition, Run, Source,
+};
 pub use openlineage::openlineage;
 pub use prov::prov;
 pub use ro_crate::{Licence, MANIFEST, METADATA, ro_crate};

@@ -103,10 +103,22 @@ pub struct Cell {
     pub execution: Option<Execution>,
     /// Why it failed, where it did.
     pub failure: Option<String>,
-    /// The first output at which it gave something else than the result that counts, beside which what it gave is kept.
-    pub diverged: Option<String>,
+    /// What came of it, where the run that is exported computed it although a result of it counted already.
+    pub repetition: Option<Repetition>,
     /// Whether it is a cell of the run that the export is of.
     pub in_main: bool,
+}
+
+/// What came of computing something again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Repetition {
+    /// The same.
+    Same,
+    /// Something else, which is kept beside the result that counts.
+    Diverged {
+        /// The first output at which it differs.
+        port: String,
+    },
 }
 
 /// An execution of a cell.
@@ -229,6 +241,16 @@ impl Provenance {
     /// Sources whose bytes are not there as they were taken.
     pub fn changed(&self) -> impl Iterator<Item = &Source> {
         self.sources.iter().filter(|source| source.file.sha256.is_none())
+    }
+}
+
+impl Cell {
+    /// The first output at which it gave something else than the result that counts.
+    pub(super) fn diverged_at(&self) -> Option<&str> {
+        match &self.repetition {
+            Some(Repetition::Diverged { port }) => Some(port),
+            Some(Repetition::Same) | None => None,
+        }
     }
 }
 

@@ -190,8 +190,11 @@ impl Writer<'_> {
             return;
         };
         let mut about = json!({ "seconds": execution.seconds, "platform": execution.platform });
-        if let Some(port) = &cell.diverged {
-            about["divergedAt"] = port.as_str().into();
+        if cell.repetition.is_some() {
+            about["repeated"] = true.into();
+        }
+        if let Some(port) = cell.diverged_at() {
+            about["divergedAt"] = port.into();
         }
         let mut facets = json!({ "provenir_execution": ours("ProvenirExecutionRunFacet", about) });
         if let Some(run) = execution.run {

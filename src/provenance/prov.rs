@@ -153,8 +153,11 @@ impl Document {
         if let Some(message) = &cell.failure {
             say("provenir:failure", message.as_str().into());
         }
-        if let Some(port) = &cell.diverged {
-            say("provenir:divergedAt", port.as_str().into());
+        if cell.repetition.is_some() {
+            say("provenir:repeated", true.into());
+        }
+        if let Some(port) = cell.diverged_at() {
+            say("provenir:divergedAt", port.into());
         }
         let run = cell.execution.as_ref().and_then(|execution| execution.run);
         if let Some(execution) = &cell.execution {

@@ -7,29 +7,35 @@ use serde_json::Value;
 
 use super::MANIFEST;
 use super::gather::{GatherError, Gathering};
-use super::model::{Cell, Ending, Execution, File, Input, Run};
+use super::model::{Cell, Ending, Execution, File, Input, Repetition, Run};
 use crate::lineage::Place;
 use crate::plan::normal;
 use crate::record::{PastRun, Record, Wire};
 use crate::store::{Action, ActionKey, Outcome};
 
 impl Gathering<'_> {
-    /// What the run computed and what was only kept beside a result that counts, because it differs: each a cell of its own, since
-    /// what took anything of that action took the result that counts.
-    pub(super) fn add_divergences(&mut self) {
+    /// What the run computed although a result of it counted: each a cell of its own, since what took anything of that action took
+    /// the result that counts, which was there before.
+    pub(super) fn add_repetitions(&mut self) {
         let main = self.main;
         let mut seen = BTreeSet::new();
         for executed in main.executed.iter().rev() {
-            let Outcome::Diverged { port, gave } = &executed.outcome else {
-                continue;
-            };
-            let place = Place::of(&main.cells, &executed.key, [Some(&executed.cell)]);
-            let Some(mut node) = self.graph.node(&executed.key, place) else {
-                continue;
-            };
-            if !self.placed.contains_key(&executed.key) || !seen.insert(executed.key) {
+            let key = &executed.key;
+            let told = self.execution(key);
+            let is_told = told.is_some_and(|(run, told)| {
+                run.stored.id == main.stored.id && told.started == executed.started
+            });
+            if is_told || !self.placed.contains_key(key) || !seen.insert(*key) {
                 continue;
             }
+            let place = Place::of(&main.cells, key, [Some(&executed.cell)]);
+            let Some(mut node) = self.graph.node(key, place) else {
+                continue;
+            };
+            let (gave, repetition) = match &executed.outcome {
+                Outcome::Diverged { port, gave } => (gave, Repetition::Diverged { port: port.clone() }),
+                _ => (&executed.outputs, Repetition::Same),
+            };
             for artifact in gave {
                 self.add_artifact(artifact, &executed.cell, Vec::new());
             }
@@ -39,7 +45,7 @@ impl Gathering<'_> {
                 output.published.clear();
             }
             self.cells.push(Cell {
-                id: format!("{}-{}", executed.key, main.stored.id),
+                id: format!("{key}-{}", main.stored.id),
                 name: executed.cell.clone(),
                 also: Vec::new(),
                 execution: Some(Execution {
@@ -49,7 +55,7 @@ impl Gathering<'_> {
                     seconds: executed.seconds,
                     platform: executed.platform.clone(),
                 }),
-                diverged: Some(port.clone()),
+                repetition: Some(repetition),
                 ..cell
             });
         }
@@ -108,7 +114,7 @@ impl Gathering<'_> {
                     inputs: took.inputs,
                     outputs: Vec::new(),
                     failure: Some(failure.message),
-                    diverged: None,
+                    repetition: None,
                     in_main: true,
                 },
             );

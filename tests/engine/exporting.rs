@@ -858,6 +858,35 @@ fn what_a_run_gave_that_differs_is_told_as_such() {
     );
 }
 
+/// What a run computed again is told of that run, and nothing to have been used before it was there.
+#[test]
+fn what_a_run_computed_once_more_is_told_beside_what_counted() {
+    let context = chain();
+    context.executed(&[]);
+    assert_eq!(context.executed(&["--force", "first[a=2]"]), ["first[a=2]"]);
+    let runs = context.runs();
+    let names: Vec<&str> = runs.iter().map(|run| run.file_name().unwrap()).collect();
+    assert_true(&context, &["last"], None);
+    leave(&context, "repeated", &["last"]);
+    let statement = json(&printed(&context, "in-toto", &["last"]));
+    let cells = &statement["predicate"]["buildDefinition"]["internalParameters"]["cells"];
+    let cells = cells.as_array().unwrap();
+    assert_eq!(cells.len(), 8);
+    for (number, cell) in cells.iter().enumerate() {
+        let is_again = number == 7;
+        assert_eq!(cell["execution"]["run"], names[usize::from(is_again)]);
+        assert_eq!(cell["repeated"] == true, is_again);
+        assert_eq!(cell["divergedAt"], Value::Null);
+    }
+    assert_eq!(cells[7]["name"], "first[a=2]");
+    exported(&context, "ro-crate", &["last", "--out", "crate"]);
+    let metadata = String::from_utf8(context.read("crate/ro-crate-metadata.json")).unwrap();
+    assert!(
+        metadata.contains("executed in this run; it gave the same as the result that counted already"),
+        "{metadata}"
+    );
+}
+
 /// Where a result is gone, what another run gives counts from then on; what an earlier one gave stays its own.
 #[test]
 fn a_run_is_told_with_what_it_gave_when_another_result_counts_by_now() {

@@ -4,7 +4,7 @@ use super::graph::{Graph, reference, several, without_nulls};
 use super::workflow::{Role, exemplify, parameter, step, tool};
 use super::{Crate, MANIFEST};
 use crate::provenance::identity::{HOME, encoded, offset_time, uri};
-use crate::provenance::model::{Cell, Ending, Run};
+use crate::provenance::model::{Cell, Ending, Repetition, Run};
 use crate::record::Git;
 
 const COMPLETED: &str = "http://schema.org/CompletedActionStatus";
@@ -160,10 +160,12 @@ impl Crate<'_> {
             Some(run) => told.push_str(&format!("; executed in run {}", self.provenance.runs[run].id)),
             None => told.push_str("; no record tells when it was executed"),
         }
-        if let Some(port) = &cell.diverged {
-            told.push_str(&format!(
+        match &cell.repetition {
+            Some(Repetition::Same) => told.push_str("; it gave the same as the result that counted already"),
+            Some(Repetition::Diverged { port }) => told.push_str(&format!(
                 "; its output {port} is another than that of the result that counts, beside which what it gave is kept"
-            ));
+            )),
+            None => {}
         }
         if !cell.also.is_empty() {
             told.push_str(&format!("; also {}", cell.also.join(", ")));
