@@ -13,5 +13,5 @@ mod verdict;
 
 pub use compare::first_difference;
 pub use place::Place;
-pub use rerun::{Audited, Choice, Chosen, Request, audit, choose};
+pub use rerun::{Audit, Audited, Choice, Chosen, Request, Untolerated, audit, choose};
 pub use verdict::{Record, Verdict, verdicts};

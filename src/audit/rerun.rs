@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use camino::Utf8Path;
 use provenir_api::{Determinism, Digest};
+use serde::Serialize;
 
 use super::compare::first_difference;
 use super::listen::Listener;
@@ -42,6 +43,17 @@ pub struct Request<'a> {
     pub tolerance: Option<f64>,
 }
 
+/// What came of an audit.
+#[derive(Debug)]
+pub struct Audit {
+    /// What it found, cell by cell.
+    pub audited: Vec<Audited>,
+    /// Whether it was interrupted.
+    pub interrupted: bool,
+    /// Why that could not be recorded in the store, where it could not.
+    pub unrecorded: Option<StoreError>,
+}
+
 /// What an audit found of a cell.
 #[derive(Clone, Debug)]
 pub struct Audited {
@@ -51,6 +63,20 @@ pub struct Audited {
     pub key: ActionKey,
     /// The verdict.
     pub verdict: Verdict,
+    /// Outputs that were not compared beside others that were: they are true but not repeatable.
+    pub uncompared: Vec<String>,
+    /// Why a tolerance that was given does not apply to what differs.
+    pub untolerated: Option<Untolerated>,
+}
+
+/// Why no tolerance applies to a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Untolerated {
+    /// Its kind gives the same on every platform.
+    ExactKind,
+    /// The result is of this platform.
+    SamePlatform,
 }
 
 /// The cells of an audit.
@@ -106,7 +132,7 @@ pub fn choose(plan: &Plan, survey: &Survey<'_>, chosen: Chosen<'_>) -> Choice {
 }
 
 /// Computes cells again in a scratch store and compares what comes out with what the store has. What they take that is not to be
-/// computed again comes from the store. Verdicts are recorded in the store. Says whether it was interrupted, too.
+/// computed again comes from the store. Verdicts are recorded in the store.
 pub fn audit(
     plan: &Plan,
     store: &Store,
@@ -114,7 +140,7 @@ pub fn audit(
     program: &Program,
     options: &Options,
     subscriber: &mut dyn Subscriber,
-) -> Result<(Vec<Audited>, bool), StoreError> {
+) -> Result<Audit, StoreError> {
     let Request {
         cells,
         scratch,
@@ -148,19 +174,27 @@ pub fn audit(
             continue;
         }
         let name = plan.name(*cell);
-        let verdict = match (&outcome.results[position], failed.get(&name)) {
+        let (verdict, untolerated) = match (&outcome.results[position], failed.get(&name)) {
             (Some(found), _) => judge(plan, *cell, result, found, tolerance, store, &again)?,
-            (None, Some(message)) => Verdict::Failed {
-                message: message.clone(),
-            },
-            (None, None) if is_complete => Verdict::Blocked,
+            (None, Some(message)) => {
+                let message = message.clone();
+                (Verdict::Failed { message }, None)
+            }
+            (None, None) if is_complete => (Verdict::Blocked, None),
             // It was not reached, and is not judged.
             (None, None) => continue,
         };
         audited.push(Audited {
             cell: name,
             key: result.key(),
+            uncompared: if verdict.is_of_outputs() {
+                let outputs = result.outputs().iter().filter(|artifact| artifact.volatile);
+                outputs.map(|artifact| artifact.port.clone()).collect()
+            } else {
+                Vec::new()
+            },
             verdict,
+            untolerated,
         });
     }
     let records: Vec<Record> = audited
@@ -176,8 +210,11 @@ pub fn audit(
             manifest: plan.manifest.clone(),
         })
         .collect();
-    Record::append(&records, store)?;
-    Ok((audited, outcome.summary.interrupted))
+    Ok(Audit {
+        audited,
+        interrupted: outcome.summary.interrupted,
+        unrecorded: Record::append(&records, store).err(),
+    })
 }
 
 /// Lets the scratch store have a result without computing it: its objects by links, which leave the store's own files
@@ -209,17 +246,18 @@ fn judge(
     tolerance: Option<f64>,
     store: &Store,
     again: &Store,
-) -> Result<Verdict, StoreError> {
+) -> Result<(Verdict, Option<Untolerated>), StoreError> {
+    let alone = |verdict| Ok((verdict, None));
     let mut repeatable = before
         .outputs()
         .iter()
         .filter(|artifact| !artifact.volatile)
         .peekable();
     if repeatable.peek().is_none() {
-        return Ok(Verdict::Volatile);
+        return alone(Verdict::Volatile);
     }
     if before.key() != after.key() {
-        return Ok(Verdict::Blocked);
+        return alone(Verdict::Blocked);
     }
     let differing: Vec<_> = repeatable
         .filter_map(|old| Some((old, after.output(&old.port)?)))
@@ -234,7 +272,7 @@ fn judge(
         })
         .collect::<Result<_, StoreError>>()?;
     let Some((first, place)) = differing.first() else {
-        return Ok(Verdict::Reproduced);
+        return alone(Verdict::Reproduced);
     };
     let (port, place) = (first.port.clone(), place.clone());
     let platform = |found: Option<ActionResult>| {
@@ -248,12 +286,18 @@ fn judge(
         platform(again.result(&after.key())?),
     );
     let is_elsewhere = platforms.0 != platforms.1;
-    if plan.cells[cell].parameters.determinism == Determinism::Exact || !is_elsewhere {
-        return Ok(Verdict::Differs { port, place });
+    let is_exact = plan.cells[cell].parameters.determinism == Determinism::Exact;
+    if is_exact || !is_elsewhere {
+        let untolerated = if is_exact {
+            Untolerated::ExactKind
+        } else {
+            Untolerated::SamePlatform
+        };
+        return Ok((Verdict::Differs { port, place }, tolerance.map(|_| untolerated)));
     }
     let platform = platforms.0;
     let Some(tolerance) = tolerance else {
-        return Ok(Verdict::OtherPlatform {
+        return alone(Verdict::OtherPlatform {
             port,
             place,
             platform,
@@ -265,14 +309,14 @@ fn judge(
         match place.largest() {
             Some(found) if found <= tolerance => largest = Some(found.max(largest.unwrap_or(0.0))),
             _ => {
-                return Ok(Verdict::Differs {
+                return alone(Verdict::Differs {
                     port: old.port.clone(),
                     place: place.clone(),
                 });
             }
         }
     }
-    Ok(match largest {
+    alone(match largest {
         Some(largest) => Verdict::WithinTolerance {
             largest,
             tolerance,

@@ -55,6 +55,19 @@ pub enum Verdict {
     Volatile,
 }
 
+impl Verdict {
+    /// Whether outputs were compared.
+    pub(super) fn is_of_outputs(&self) -> bool {
+        match self {
+            Self::Reproduced
+            | Self::Differs { .. }
+            | Self::OtherPlatform { .. }
+            | Self::WithinTolerance { .. } => true,
+            Self::Failed { .. } | Self::Blocked | Self::Volatile => false,
+        }
+    }
+}
+
 /// A line of the file of verdicts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {

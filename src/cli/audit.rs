@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use jiff::Timestamp;
 use provenir_api::Resources;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -10,14 +11,14 @@ use super::arguments::AuditArguments;
 use super::error::{CommandError, Exit};
 use super::measure::count;
 use super::{Edition, environment, run, session, terminal};
-use crate::audit::{Audited, Choice, Chosen, Request, Verdict, audit as compute, choose};
+use crate::audit::{Audit, Audited, Choice, Chosen, Request, Untolerated, Verdict, audit as compute, choose};
 use crate::clock;
 use crate::display::{Display, Mode, duration, grouped};
 use crate::exec::{self, Due, Options, Standing, Survey};
-use crate::lineage::platform as on;
+use crate::lineage::{Graph, moment, platform as on};
 use crate::plan::{CellIndex, Plan};
-use crate::record::History;
-use crate::store::{Catalogue, MissReason, Store};
+use crate::record::{History, RunId};
+use crate::store::{ActionKey, Catalogue, MissReason, Store};
 
 /// So many cells of a kind are listed.
 const SHOWN: usize = 50;
@@ -97,7 +98,11 @@ pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exi
         Mode::Auto
     };
     let mut display = Display::new(&part, mode);
-    let (audited, interrupted) = compute(
+    let Audit {
+        audited,
+        interrupted,
+        unrecorded,
+    } = compute(
         &plan,
         &store,
         Request {
@@ -111,7 +116,15 @@ pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exi
         &mut display,
     )?;
     let names = |cells: &[CellIndex]| cells.iter().map(|cell| plan.name(*cell)).collect();
+    let done: BTreeSet<&str> = audited.iter().map(|found| found.cell.as_str()).collect();
+    let asked = cells.iter().map(|cell| plan.name(*cell));
+    let unreached = asked.filter(|cell| !done.contains(cell.as_str())).collect();
+    let (divergences, other_divergences) = divergences(&store, &survey, &audited)?;
     let found = Found {
+        recorded: unrecorded.is_none(),
+        unreached,
+        divergences,
+        other_divergences,
         audited,
         refused: lacking
             .iter()
@@ -124,13 +137,15 @@ pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exi
         lacking: names(&lacking),
         left_out: names(&left_out),
         incomparable: names(&incomparable),
-        divergences: divergences(&plan, &store, &survey)?,
     };
     if arguments.json {
         let text = serde_json::to_string_pretty(&as_json(&found)).map_err(std::io::Error::from)?;
         terminal::print(&format!("{text}\n"))?;
     } else {
         terminal::print(&in_words(&found))?;
+    }
+    if let Some(error) = unrecorded {
+        return Err(error.into());
     }
     if interrupted {
         return Ok(Exit::Interrupted);
@@ -192,33 +207,54 @@ fn absence(plan: &Plan, survey: &Survey<'_>, cell: CellIndex) -> String {
     }
 }
 
-/// Second, different results that the store keeps of a plan's actions.
-fn divergences(plan: &Plan, store: &Store, survey: &Survey<'_>) -> Result<Vec<Divergence>, CommandError> {
-    let mut cells: BTreeMap<_, CellIndex> = BTreeMap::new();
-    for (cell, standing) in survey.standings.iter().enumerate() {
-        if let Standing::Cached(result) = standing {
-            cells.entry(result.key()).or_insert(cell);
-        }
+/// Second, different results that the store keeps of what was audited, and how many of the plan's other actions.
+fn divergences(
+    store: &Store,
+    survey: &Survey<'_>,
+    audited: &[Audited],
+) -> Result<(Vec<Divergence>, usize), CommandError> {
+    if Catalogue::read(store.layout())?.divergences.is_empty() {
+        return Ok((Vec::new(), 0));
     }
-    let catalogue = Catalogue::read(store.layout())?;
+    let graph = Graph::read(store)?;
+    session::warn_of_flawed(&graph.history().flawed);
+    let mut open: BTreeSet<ActionKey> = survey
+        .standings
+        .iter()
+        .filter_map(|standing| match standing {
+            Standing::Cached(result) => Some(result.key()),
+            _ => None,
+        })
+        .collect();
     let mut found = Vec::new();
-    for second in &catalogue.divergences {
-        let key = second.result.key;
-        if let (Some(cell), Some(first)) = (cells.get(&key), catalogue.results.get(&key)) {
-            let port = first.result.first_difference(&second.result).unwrap_or_default();
+    // Of cells that are one action, the first.
+    for Audited { cell, key, .. } in audited.iter().filter(|found| open.remove(&found.key)) {
+        for second in graph.seconds(key) {
+            let run = second.run.as_ref();
+            let runs = &graph.history().runs;
+            let record = run.and_then(|(id, _)| runs.iter().find(|run| run.stored.id == *id));
+            let head = record.and_then(|record| record.head.as_ref());
             found.push(Divergence {
-                cell: plan.name(*cell),
-                output: port.to_owned(),
-                platform: second.result.platform.clone(),
+                cell: cell.clone(),
+                output: second.port.clone(),
+                run: run.map(|(id, _)| id.clone()),
+                time: run.map(|(_, time)| *time),
+                host: head.map(|head| head.host.name.clone()),
+                platform: second.platform.clone(),
             });
         }
     }
-    Ok(found)
+    let others = open.iter().map(|key| graph.seconds(key).len()).sum();
+    Ok((found, others))
 }
 
 /// All that an audit has to tell.
 struct Found {
     audited: Vec<Audited>,
+    /// Whether the store knows it, too.
+    recorded: bool,
+    /// Cells that an interrupted audit did not come to.
+    unreached: Vec<String>,
     /// Cells that were chosen, and that the store has no result of.
     lacking: Vec<String>,
     /// Of those, the ones that were named.
@@ -227,7 +263,10 @@ struct Found {
     left_out: Vec<String>,
     /// Cells that the sample was not taken from, because nothing of them could be compared.
     incomparable: Vec<String>,
+    /// Of what was audited.
     divergences: Vec<Divergence>,
+    /// How many there are of other cells of the manifest.
+    other_divergences: usize,
 }
 
 /// A cell that was named and could not be computed again.
@@ -243,7 +282,16 @@ struct Divergence {
     cell: String,
     /// The first output that differs.
     output: String,
-    /// Where it was computed.
+    /// The run that gave it, where a record tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<RunId>,
+    /// When that began to compute it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<Timestamp>,
+    /// Its host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
+    /// The numeric platform.
     platform: BTreeMap<String, String>,
 }
 
@@ -261,11 +309,13 @@ fn named(cells: &[String]) -> String {
 fn in_words(found: &Found) -> String {
     let Found {
         audited,
+        recorded,
+        unreached,
         lacking,
         refused,
         left_out,
         incomparable,
-        divergences,
+        ..
     } = found;
     let with = |wanted: fn(&Verdict) -> bool| {
         let found = audited.iter().filter(move |found| wanted(&found.verdict));
@@ -275,11 +325,20 @@ fn in_words(found: &Found) -> String {
     let blocked = with(|verdict| matches!(verdict, Verdict::Blocked));
     let mut volatile = with(|verdict| matches!(verdict, Verdict::Volatile));
     volatile.extend_from_slice(incomparable);
+    let uncompared: Vec<String> = audited
+        .iter()
+        .flat_map(|found| {
+            found
+                .uncompared
+                .iter()
+                .map(|port| format!("{}.{port}", found.cell))
+        })
+        .collect();
     let reproduced = number(|verdict| matches!(verdict, Verdict::Reproduced));
     let mut text = format!(
         "{} of {} reproduced",
         grouped(reproduced),
-        count(audited.len(), "cell")
+        count(audited.len() + unreached.len(), "cell")
     );
     for (count, what) in [
         (
@@ -300,6 +359,7 @@ fn in_words(found: &Found) -> String {
         ),
         (blocked.len(), "not comparable"),
         (volatile.len(), "not compared"),
+        (unreached.len(), "not reached"),
         (lacking.len(), "without a result"),
         (left_out.len(), "not in the sample"),
     ] {
@@ -310,23 +370,17 @@ fn in_words(found: &Found) -> String {
     let program = run::program();
     let _ = writeln!(
         text,
-        " (provenir {}, build {}, host {}); recorded in the store",
+        " (provenir {}, build {}, host {}); {}",
         program.version,
         program.build,
-        crate::store::Owner::current().host
+        crate::store::Owner::current().host,
+        if *recorded {
+            "recorded in the store"
+        } else {
+            "not recorded"
+        }
     );
-    let mut listed = audited
-        .iter()
-        .filter_map(|found| Some((&found.cell, told(&found.verdict)?)))
-        .collect::<Vec<_>>();
-    let more = listed.len().saturating_sub(SHOWN);
-    listed.truncate(SHOWN);
-    for (cell, told) in listed {
-        let _ = writeln!(text, "  {cell}: {told}");
-    }
-    if more > 0 {
-        let _ = writeln!(text, "  and {} more", grouped(more));
-    }
+    text.push_str(&of_verdicts(audited));
     for Refused { cell, reason } in refused {
         let _ = writeln!(text, "  {cell} could not be computed again: {reason}");
     }
@@ -339,6 +393,11 @@ fn in_words(found: &Found) -> String {
             "not compared, because they are volatile, or made from what is",
             &volatile,
         ),
+        (
+            "outputs that were not compared, because they are volatile",
+            &uncompared,
+        ),
+        ("not reached, because the audit was interrupted", unreached),
         ("without a result in the store", lacking),
         ("not in the sample", left_out),
     ] {
@@ -346,26 +405,78 @@ fn in_words(found: &Found) -> String {
             let _ = writeln!(text, "  {why}: {}", named(cells));
         }
     }
-    if !divergences.is_empty() {
-        text.push_str("\nthe store keeps second, different results of earlier runs\n");
-        for second in divergences.iter().take(SHOWN) {
+    text.push_str(&of_divergences(found));
+    text
+}
+
+/// The verdicts that a person has to look at, a line each.
+fn of_verdicts(audited: &[Audited]) -> String {
+    let mut text = String::new();
+    let mut listed = audited
+        .iter()
+        .filter_map(|found| Some((&found.cell, told(found)?)))
+        .collect::<Vec<_>>();
+    let more = listed.len().saturating_sub(SHOWN);
+    listed.truncate(SHOWN);
+    for (cell, told) in listed {
+        let _ = writeln!(text, "  {cell}: {told}");
+    }
+    if more > 0 {
+        let _ = writeln!(text, "  and {} more", grouped(more));
+    }
+    text
+}
+
+/// What is said of second, different results.
+fn of_divergences(found: &Found) -> String {
+    let mut text = String::new();
+    if !found.divergences.is_empty() {
+        text.push_str("\nthe store keeps second, different results of what was audited\n");
+        for second in found.divergences.iter().take(SHOWN) {
+            let by = match (&second.run, second.time) {
+                (Some(run), Some(time)) => format!("run {run} ({})", moment(time)),
+                _ => "an execution that no record here tells of".to_owned(),
+            };
+            let host = second.host.as_ref();
+            let host = host.map_or_else(String::new, |host| format!("host {host}, "));
             let _ = writeln!(
                 text,
-                "  {}: output {}, computed on {}",
+                "  {}: output {}, given by {by} on {host}{}",
                 second.cell,
                 second.output,
                 on(&second.platform)
             );
         }
+        if found.divergences.len() > SHOWN {
+            let _ = writeln!(text, "  and {} more", grouped(found.divergences.len() - SHOWN));
+        }
+    }
+    if found.other_divergences > 0 {
+        let _ = writeln!(
+            text,
+            "\nof cells that were not audited, the store keeps {}; `provenir why CELL` tells of those of a cell",
+            count(found.other_divergences, "second, different result")
+        );
     }
     text
 }
 
-/// What is said of a verdict that a person has to look at.
-fn told(verdict: &Verdict) -> Option<String> {
-    match verdict {
+/// What is said of a cell that a person has to look at.
+fn told(found: &Audited) -> Option<String> {
+    match &found.verdict {
         Verdict::Reproduced | Verdict::Blocked | Verdict::Volatile => None,
-        Verdict::Differs { port, place } => Some(format!("output {port} differs: {place}")),
+        Verdict::Differs { port, place } => {
+            let untolerated = match found.untolerated {
+                Some(Untolerated::SamePlatform) => {
+                    "; the tolerance does not apply: it is for results of another platform, and this one is of the same"
+                }
+                Some(Untolerated::ExactKind) => {
+                    "; the tolerance does not apply: this kind gives the same on every platform"
+                }
+                None => "",
+            };
+            Some(format!("output {port} differs: {place}{untolerated}"))
+        }
         Verdict::OtherPlatform {
             port,
             place,
@@ -392,16 +503,24 @@ fn as_json(found: &Found) -> Value {
         let mut value = json!(found.verdict);
         value["cell"] = json!(found.cell);
         value["action"] = json!(found.key);
+        if !found.uncompared.is_empty() {
+            value["not_compared"] = json!(found.uncompared);
+        }
+        if let Some(untolerated) = found.untolerated {
+            value["tolerance_does_not_apply"] = json!(untolerated);
+        }
         value
     });
     json!({
         "program": program,
         "host": crate::store::Owner::current().host,
         "cells": cells.collect::<Vec<_>>(),
+        "not_reached": found.unreached,
         "without_result": found.lacking,
         "not_audited": found.refused,
         "not_sampled": found.left_out,
         "not_comparable": found.incomparable,
         "divergences": found.divergences,
+        "other_divergences": found.other_divergences,
     })
 }

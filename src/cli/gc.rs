@@ -42,8 +42,8 @@ fn in_words(store: &Store, found: &Survey, keep: Keep, removed: Option<Removed>)
         "store {}: {} and {} ({}) are kept",
         session::short(store.layout().root()),
         count(kept, "result"),
-        count(found.kept_objects.0, "object"),
-        bytes(found.kept_objects.1)
+        count(found.kept_objects, "object"),
+        bytes(found.kept_bytes)
     );
     let reasons: Vec<String> = found
         .kept
@@ -162,7 +162,10 @@ fn table(results: &[Unwanted], keep: Keep) -> String {
     ];
     for unwanted in results.iter().take(SHOWN) {
         grid.push(vec![
-            unwanted.cell.clone(),
+            match &unwanted.cell {
+                Some(cell) => cell.clone(),
+                None => format!("not recorded (kind {})", unwanted.kind),
+            },
             unwanted.key.short(),
             bytes(unwanted.bytes),
             unwanted.seconds.map_or_else(|| "unknown".to_owned(), duration),
@@ -205,6 +208,7 @@ fn as_json(store: &Store, found: &Survey, removed: Option<Removed>) -> Value {
     let results = found.results.iter().map(|unwanted| {
         json!({
             "cell": unwanted.cell,
+            "kind": unwanted.kind,
             "action": unwanted.key.to_string(),
             "bytes": unwanted.bytes,
             "seconds": unwanted.seconds,
@@ -219,7 +223,7 @@ fn as_json(store: &Store, found: &Survey, removed: Option<Removed>) -> Value {
         .map(|partial| json!({ "action": partial.key.to_string(), "bytes": partial.size }));
     json!({
         "store": store.layout().root(),
-        "kept": { "results": found.kept, "objects": found.kept_objects.0, "bytes": found.kept_objects.1 },
+        "kept": { "results": found.kept, "objects": found.kept_objects, "bytes": found.kept_bytes },
         "unwanted": {
             "results": results.collect::<Vec<_>>(),
             "objects": found.objects().0,

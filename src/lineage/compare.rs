@@ -21,7 +21,7 @@ pub struct RunDifference {
     pub environment: Vec<(String, Option<String>, Option<String>)>,
     /// Cells whose action or artifacts differ, by name, in the order of the plans.
     pub cells: IndexMap<String, CellDifference>,
-    /// How many cells both had with the same artifacts.
+    /// How many cells both had with the same artifacts, under whatever name.
     pub same: usize,
 }
 
@@ -33,6 +33,14 @@ pub enum CellDifference {
     Removed,
     /// Only the second run had it.
     Added,
+    /// One of the runs has no result of it.
+    Unfinished {
+        /// Which.
+        run: Which,
+        /// Why.
+        #[serde(flatten)]
+        shortfall: Shortfall,
+    },
     /// It is what another cell was in the first run, which the second does not have: the same action under another name.
     Renamed {
         /// What it was named in the first run.
@@ -67,6 +75,73 @@ pub enum CellDifference {
     },
 }
 
+/// One of two runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Which {
+    /// The first.
+    First,
+    /// The second.
+    Second,
+}
+
+/// Why a run has no result of a cell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum Shortfall {
+    /// The cell failed.
+    Failed {
+        /// Why.
+        message: String,
+    },
+    /// Another one failed that it needs.
+    Blocked {
+        /// That one.
+        by: String,
+    },
+    /// It was stopped, or not begun.
+    Cancelled,
+    /// Nothing tells how the run ended, nor whether the cell belonged to it.
+    EndNotRecorded,
+}
+
+/// What tells why cells have no result in a run.
+struct Shortfalls<'a> {
+    run: &'a PastRun,
+    unreached: BTreeMap<String, Option<String>>,
+}
+
+impl<'a> Shortfalls<'a> {
+    fn of(run: &'a PastRun) -> Result<Self, StoreError> {
+        let did_all = |run: &PastRun| {
+            let outcome = run.outcome.as_ref();
+            outcome.is_some_and(|outcome| !outcome.summary.is_incomplete())
+        };
+        Ok(Self {
+            unreached: if did_all(run) {
+                BTreeMap::new()
+            } else {
+                run.stored.unreached()?
+            },
+            run,
+        })
+    }
+
+    /// Why a cell has no result; `None` where it did not belong to the run.
+    fn find(&self, cell: &str) -> Option<Shortfall> {
+        if let Some(failed) = self.run.failed.iter().rev().find(|failed| failed.cell == cell) {
+            return Some(Shortfall::Failed {
+                message: failed.message.clone(),
+            });
+        }
+        match self.unreached.get(cell) {
+            Some(Some(by)) => Some(Shortfall::Blocked { by: by.clone() }),
+            Some(None) => Some(Shortfall::Cancelled),
+            None => self.run.outcome.is_none().then_some(Shortfall::EndNotRecorded),
+        }
+    }
+}
+
 impl RunDifference {
     /// Compares two runs of a store.
     pub fn of(
@@ -91,19 +166,27 @@ impl RunDifference {
             cells: IndexMap::new(),
             same: 0,
         };
+        let shortfalls = (Shortfalls::of(old)?, Shortfalls::of(new)?);
+        let unfinished = |run, shortfall| CellDifference::Unfinished { run, shortfall };
         let names = renamed(&before, &after);
         let gone: BTreeSet<&str> = names.values().copied().collect();
         for name in merged(&old.order(), &new.order()) {
             let found = match (before.get(name), after.get(name)) {
                 (Some(_), None) if gone.contains(name) => continue,
-                (Some(_), None) => CellDifference::Removed,
-                (None, Some(_)) => {
-                    names
-                        .get(name)
-                        .map_or(CellDifference::Added, |old| CellDifference::Renamed {
+                (Some(_), None) => match shortfalls.1.find(name) {
+                    Some(shortfall) => unfinished(Which::Second, shortfall),
+                    None => CellDifference::Removed,
+                },
+                (None, Some(_)) => match (names.get(name), shortfalls.0.find(name)) {
+                    (Some(old), _) => {
+                        difference.same += 1;
+                        CellDifference::Renamed {
                             old: (*old).to_owned(),
-                        })
-                }
+                        }
+                    }
+                    (None, Some(shortfall)) => unfinished(Which::First, shortfall),
+                    (None, None) => CellDifference::Added,
+                },
                 (Some(old_key), Some(new_key)) => {
                     let outputs = (
                         outputs(store, history, old, old_key)?,

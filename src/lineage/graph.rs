@@ -159,16 +159,17 @@ impl Graph {
             catalogue,
             history,
         };
-        for run in &graph.history.runs {
-            for executed in &run.executed {
-                if let Some(action) = &executed.action
-                    && !graph.catalogue.results.contains_key(&executed.key)
-                {
-                    graph
-                        .recorded
-                        .entry(executed.key)
-                        .or_insert_with(|| (action.clone(), executed.outputs.clone()));
-                }
+        let executed = || graph.history.runs.iter().flat_map(|run| &run.executed);
+        let kept = executed().filter(|executed| executed.is_kept());
+        // What gave something else than what counted tells at least what the action was.
+        for executed in kept.chain(executed()) {
+            if let Some(action) = &executed.action
+                && !graph.catalogue.results.contains_key(&executed.key)
+            {
+                graph
+                    .recorded
+                    .entry(executed.key)
+                    .or_insert_with(|| (action.clone(), executed.outputs.clone()));
             }
         }
         for (key, (_, outputs)) in &graph.recorded {
@@ -316,7 +317,7 @@ impl Graph {
             outputs: outputs.to_vec(),
             stored: self.catalogue.results.contains_key(key),
             computed: execution.map(|(run, executed)| Computed::of(run, executed)),
-            seconds: self.seconds.get(key).cloned().unwrap_or_default(),
+            seconds: self.seconds(key).to_vec(),
             audits: self.audits.get(key).cloned().unwrap_or_default(),
         })
     }
@@ -349,9 +350,14 @@ impl Graph {
         .collect()
     }
 
-    /// All published copies of what an action gave.
-    pub fn all_copies(&self, key: &ActionKey) -> Vec<Copy> {
-        self.copies(key, None, &BTreeSet::new())
+    /// Second, different results of an action that are kept beside the one that counts.
+    pub fn seconds(&self, key: &ActionKey) -> &[Second] {
+        self.seconds.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// The notes of all published copies of what an action gave.
+    pub fn publications(&self, key: &ActionKey) -> &[Publication] {
+        self.publications.get(key).map_or(&[], Vec::as_slice)
     }
 
     /// The source files of a cell, with the paths that its record names, or else the latest record of its action.

@@ -28,7 +28,7 @@ mod source;
 mod trace;
 mod why;
 
-pub use compare::{CellDifference, RunDifference, shown};
+pub use compare::{CellDifference, RunDifference, Shortfall, Which, shown};
 pub use figure::{Condition, FileOrigin, Freshness};
 pub use graph::{Computed, Copy, Graph, Link, Node};
 pub use place::{NodeId, Place};

@@ -5,7 +5,7 @@ use provenir_api::Digest;
 use rayon::prelude::*;
 use sha2::{Digest as _, Sha256};
 
-use super::model::{File, Provenance};
+use super::model::{Artifact, File, Provenance};
 use crate::store::{Layout, StoreError};
 
 /// Read, hashed and written at a time.
@@ -29,6 +29,11 @@ impl File {
             place: place.into(),
         }
     }
+
+    fn found(&mut self, read: &Reading) {
+        self.sha256 = Some(read.sha256);
+        self.size = Some(read.size);
+    }
 }
 
 impl Provenance {
@@ -36,23 +41,10 @@ impl Provenance {
     /// places below it. What is not there, and a source that has changed, stays without SHA-256. An artifact whose bytes are not
     /// those that were stored is an error.
     pub fn read_files(&mut self, layout: &Layout, into: Option<&Utf8Path>) -> Result<(), StoreError> {
-        let artifacts = self.artifacts.par_iter_mut().map(|artifact| {
-            let path = layout.object(&artifact.file.blake3);
-            let read =
-                take(&path, &artifact.file, into).map_err(StoreError::io("cannot export an artifact"))?;
-            match read {
-                Some(read) if read.blake3 == artifact.file.blake3 => {
-                    artifact.file.sha256 = Some(read.sha256);
-                    artifact.file.size = Some(read.size);
-                    Ok(())
-                }
-                Some(_) => Err(StoreError::Damaged {
-                    object: artifact.file.blake3,
-                    path,
-                }),
-                None => Ok(()),
-            }
-        });
+        let artifacts = self
+            .artifacts
+            .par_iter_mut()
+            .map(|artifact| artifact.read(layout, into));
         artifacts.collect::<Result<(), StoreError>>()?;
         let sources = self.sources.par_iter_mut().map(|source| {
             let Some(path) = &source.path else { return Ok(()) };
@@ -61,14 +53,58 @@ impl Provenance {
                 return Ok(());
             };
             if read.blake3 == source.file.blake3 {
-                source.file.sha256 = Some(read.sha256);
-                source.file.size = Some(read.size);
+                source.file.found(&read);
             } else if let Some(folder) = into {
                 fs_err::remove_file(folder.join(&source.file.place)).map_err(failed())?;
             }
             Ok(())
         });
         sources.collect()
+    }
+}
+
+impl Artifact {
+    fn read(&mut self, layout: &Layout, into: Option<&Utf8Path>) -> Result<(), StoreError> {
+        let failed = || StoreError::io("cannot export an artifact");
+        let object = layout.object(&self.file.blake3);
+        let read = match take(&object, &self.file, into).map_err(failed())? {
+            Some(read) if read.blake3 == self.file.blake3 => Some(read),
+            Some(_) => {
+                return Err(StoreError::Damaged {
+                    object: self.file.blake3,
+                    path: object,
+                });
+            }
+            None => self.read_elsewhere(into).map_err(failed())?,
+        };
+        let Some(read) = read else { return Ok(()) };
+        for copy in &mut self.copies {
+            if let Some(folder) = into {
+                let place = folder.join(&copy.file.place);
+                let copied = fs_err::create_dir_all(place.parent().unwrap_or(folder))
+                    .and_then(|()| fs_err::copy(folder.join(&self.file.place), place));
+                copied.map_err(failed())?;
+            }
+            copy.file.found(&read);
+        }
+        self.file.found(&read);
+        Ok(())
+    }
+
+    /// Reads the first of its copies that has its bytes.
+    fn read_elsewhere(&self, into: Option<&Utf8Path>) -> io::Result<Option<Reading>> {
+        for path in &self.elsewhere {
+            let Some(read) = take(path, &self.file, into)? else {
+                continue;
+            };
+            if read.blake3 == self.file.blake3 {
+                return Ok(Some(read));
+            }
+            if let Some(folder) = into {
+                fs_err::remove_file(folder.join(&self.file.place))?;
+            }
+        }
+        Ok(None)
     }
 }
 

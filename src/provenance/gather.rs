@@ -3,13 +3,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::Digest;
 
+use super::copies::{self, Copies, Copy};
 use super::identity::plain;
-use super::model::{Artifact, Cell, Execution, File, Input, Output, Provenance, Run, Source};
+use super::model::{Artifact, Cell, Execution, File, Input, NamedCopy, Output, Provenance, Run, Source};
 use super::order::ordered;
 use super::recorded::{after, described, stage};
 use crate::lineage::{Graph, Node, Place};
 use crate::record::{Executed, PastRun, RunId};
-use crate::store::{ActionKey, StoreError};
+use crate::store::{ActionKey, Outcome, StoreError};
 
 /// What is exported.
 #[derive(Clone, Debug)]
@@ -91,21 +92,7 @@ impl Provenance {
             in_main.entry(key).or_default().insert(cell.to_owned());
         }
         let wanted = match selection {
-            Selection::Run(_) => {
-                // Of several cells that are one action, the one that was executed.
-                let executed = main.executed.iter();
-                let mut names: BTreeMap<ActionKey, &str> = executed
-                    .map(|executed| (executed.key, executed.cell.as_str()))
-                    .collect();
-                for (cell, key) in main.results() {
-                    names.entry(key).or_insert(cell);
-                }
-                let wanted = names.into_iter().map(|(key, cell)| Wanted {
-                    key,
-                    cell: Some(cell.to_owned()),
-                });
-                wanted.collect()
-            }
+            Selection::Run(_) => all_of(main),
             Selection::Results { of, .. } => of.clone(),
         };
         let roots: BTreeSet<ActionKey> = wanted.iter().map(|wanted| wanted.key).collect();
@@ -130,8 +117,14 @@ impl Provenance {
             nodes: &nodes,
             names: &names,
             in_main: &in_main,
+            copies: match selection {
+                Selection::Run(_) => copies::of_run(graph, main),
+                Selection::Results { .. } => copies::there(graph, nodes.keys()),
+            },
+            of_run: matches!(selection, Selection::Run(_)),
             runs: Vec::new(),
             cells: Vec::new(),
+            placed: BTreeMap::new(),
             artifacts: Vec::new(),
             sources: Vec::new(),
             wanted: match selection {
@@ -145,6 +138,7 @@ impl Provenance {
         gathered.add_runs()?;
         gathered.add_cells(&roots);
         if matches!(selection, Selection::Run(_)) {
+            gathered.add_repetitions();
             gathered.add_failures()?;
         }
         let Gathering {
@@ -205,6 +199,22 @@ impl Provenance {
     }
 }
 
+/// All that a run has results of: of several cells that are one action, the one that was executed.
+fn all_of(run: &PastRun) -> Vec<Wanted> {
+    let executed = run.executed.iter();
+    let mut names: BTreeMap<ActionKey, &str> = executed
+        .map(|executed| (executed.key, executed.cell.as_str()))
+        .collect();
+    for (cell, key) in run.results() {
+        names.entry(key).or_insert(cell);
+    }
+    let wanted = names.into_iter().map(|(key, cell)| Wanted {
+        key,
+        cell: Some(cell.to_owned()),
+    });
+    wanted.collect()
+}
+
 /// The run that an action's result is exported with: the one that gave it, or else the latest that had it.
 fn run_of<'a>(graph: &'a Graph, key: &ActionKey) -> Option<&'a PastRun> {
     let gave = execution(graph, key, None).map(|(run, _)| run);
@@ -212,20 +222,21 @@ fn run_of<'a>(graph: &'a Graph, key: &ActionKey) -> Option<&'a PastRun> {
         .or_else(|| graph.history().uses(key).find(|run| run.head.is_some()))
 }
 
-/// The execution that gave what the store has of an action: of several that gave the same, that of the preferred run, or
-/// else the earliest. One that gave something else, which was kept beside it, is not meant.
+/// The execution that gave a result of an action that counted: that of the preferred run, or else, of those that gave what that run
+/// or the store has, the earliest. One that found the same in the store, or gave something else, gave no result that others took.
 fn execution<'a>(
     graph: &'a Graph,
     key: &ActionKey,
     preferred: Option<&RunId>,
 ) -> Option<(&'a PastRun, &'a Executed)> {
-    let same = || {
-        let executions = graph.history().executions(key);
-        executions.filter(|(_, executed)| executed.outputs == graph.outputs(key))
+    let kept = || graph.history().kept(key);
+    let own = kept().find(|(run, _)| Some(&run.stored.id) == preferred);
+    let outputs = match own {
+        Some((_, executed)) if executed.outcome != Outcome::Same => return own,
+        Some((_, executed)) => executed.outputs.as_slice(),
+        None => graph.outputs(key),
     };
-    same()
-        .find(|(run, _)| Some(&run.stored.id) == preferred)
-        .or_else(|| same().last())
+    kept().filter(|(_, executed)| executed.outputs == outputs).last()
 }
 
 /// Results with all that they were made from: as the executions were wired that are told of them, so that nothing is told to
@@ -248,7 +259,12 @@ fn closure(graph: &Graph, main: &PastRun, wanted: Vec<Wanted>) -> BTreeMap<Actio
                 |cell| graph.find(cell, &key, Some(&main.cells)),
             )
         });
-        if let Some(node) = graph.node(&key, place) {
+        let place = place.map(|place| first_of_action(place, &key));
+        if let Some(mut node) = graph.node(&key, place) {
+            // The store may have another result by now.
+            if let Some((_, executed)) = told {
+                node.outputs.clone_from(&executed.outputs);
+            }
             let from = node.inputs.iter().filter_map(|link| link.from.clone());
             open.extend(from.map(|from| Wanted {
                 key: from.action,
@@ -260,15 +276,39 @@ fn closure(graph: &Graph, main: &PastRun, wanted: Vec<Wanted>) -> BTreeMap<Actio
     nodes
 }
 
+/// Of cells that are one action and take from each other, one that takes from none of them: it tells what the action was given.
+fn first_of_action<'a>(place: Place<'a>, key: &ActionKey) -> Place<'a> {
+    let mut first = place;
+    let mut seen = BTreeSet::new();
+    while seen.insert(first.position) {
+        let wires = first.wires().unwrap_or_default().iter();
+        let mut origins = wires.map(|wire| first.origin(wire));
+        let Some(same) = origins.find(|origin| {
+            let cell = origin.cells.get(origin.position);
+            cell.is_some_and(|cell| cell.key == Some(*key))
+        }) else {
+            break;
+        };
+        first = same;
+    }
+    first
+}
+
 /// What has been gathered so far.
 pub(super) struct Gathering<'a> {
-    graph: &'a Graph,
+    pub(super) graph: &'a Graph,
     pub(super) main: &'a PastRun,
     nodes: &'a BTreeMap<ActionKey, Node>,
     names: &'a BTreeMap<ActionKey, String>,
     pub(super) in_main: &'a BTreeMap<ActionKey, BTreeSet<String>>,
+    copies: Copies,
+    /// Whether a run is exported: with every named copy, and every file that was taken, of all cells that are one action;
+    /// otherwise with those of the cell that is meant.
+    of_run: bool,
     pub(super) runs: Vec<Run>,
     pub(super) cells: Vec<Cell>,
+    /// Where the cell is among those that gave the result of an action that counts.
+    pub(super) placed: BTreeMap<ActionKey, usize>,
     artifacts: Vec<Artifact>,
     sources: Vec<Source>,
     /// The one output that is meant.
@@ -280,14 +320,15 @@ pub(super) struct Gathering<'a> {
 }
 
 impl<'a> Gathering<'a> {
-    fn execution(&self, node: &Node) -> Option<(&'a PastRun, &'a Executed)> {
-        execution(self.graph, &node.action, Some(&self.main.stored.id))
+    /// The execution that is told of an action.
+    pub(super) fn execution(&self, key: &ActionKey) -> Option<(&'a PastRun, &'a Executed)> {
+        execution(self.graph, key, Some(&self.main.stored.id))
     }
 
     fn add_runs(&mut self) -> Result<(), GatherError> {
         let mut runs: BTreeMap<&RunId, &PastRun> = BTreeMap::from([(&self.main.stored.id, self.main)]);
         for node in self.nodes.values() {
-            if let Some((run, _)) = self.execution(node) {
+            if let Some((run, _)) = self.execution(&node.action) {
                 runs.insert(&run.stored.id, run);
             }
         }
@@ -315,34 +356,28 @@ impl<'a> Gathering<'a> {
                 from.filter(|from| from != key).collect::<BTreeSet<ActionKey>>(),
             )
         });
-        let mut placed: BTreeMap<ActionKey, usize> = BTreeMap::new();
         let order = ordered(self.names, &takes.collect());
         // Files of equal bytes are one artifact: it is named after what is exported, or else after what gives it first.
-        let first = order.iter().filter(|key| roots.contains(key));
-        for key in first.chain(&order) {
+        let (first, rest): (Vec<ActionKey>, Vec<ActionKey>) =
+            order.iter().partition(|key| roots.contains(key));
+        for key in first.iter().chain(&rest) {
             self.add_artifacts(&self.nodes[key]);
         }
         for key in order {
-            let cell = self.cell(&self.nodes[&key], &placed);
-            placed.insert(key, self.cells.len());
+            let cell = self.cell(&self.nodes[&key]);
+            self.placed.insert(key, self.cells.len());
             self.cells.push(cell);
         }
     }
 
-    fn cell(&mut self, node: &Node, placed: &BTreeMap<ActionKey, usize>) -> Cell {
+    pub(super) fn cell(&mut self, node: &Node) -> Cell {
         let name = self.names[&node.action].clone();
         let own = self.in_main.get(&node.action);
         let stage = stage(&name).to_owned();
         let inputs = node.inputs.iter().map(|link| {
             let from = link.from.as_ref().and_then(|from| {
-                let cell = *placed.get(&from.action)?;
-                let outputs = &self.cells[cell].outputs;
-                let gave = |output: &Output| {
-                    let is_port = link.output.as_ref().is_none_or(|port| *port == output.port);
-                    is_port && output.content == link.content
-                };
-                let output = outputs.iter().position(gave)?;
-                Some((cell, output))
+                let cell = *self.placed.get(&from.action)?;
+                self.given(cell, link.output.as_deref(), &link.content)
             });
             Input {
                 port: link.port.clone(),
@@ -357,15 +392,26 @@ impl<'a> Gathering<'a> {
             let position = self.source(source.content, source.path.clone());
             (pointer.clone(), position)
         });
-        let sources = sources.collect();
-        let execution = self.execution(node).map(|(run, executed)| Execution {
+        let mut sources: Vec<(String, usize)> = sources.collect();
+        let others = if self.of_run {
+            self.sources_of_others(node, &name)
+        } else {
+            Vec::new()
+        };
+        for (pointer, content, path) in others {
+            let found = (pointer, self.source(content, Some(path)));
+            if !sources.contains(&found) {
+                sources.push(found);
+            }
+        }
+        let execution = self.execution(&node.action).map(|(run, executed)| Execution {
             run: self.runs.iter().position(|known| known.id == run.stored.id),
             started: executed.started,
             ended: after(executed.started, executed.seconds),
             seconds: executed.seconds,
             platform: executed.platform.clone(),
         });
-        let copies = self.graph.all_copies(&node.action);
+        let copies = self.copies.get(&node.action).map_or(&[][..], Vec::as_slice);
         let outputs = node.outputs.iter().map(|artifact| {
             let copies = copies.iter().filter(|copy| copy.port == artifact.port);
             let mut published: Vec<Utf8PathBuf> = copies.map(|copy| copy.path.clone()).collect();
@@ -381,6 +427,7 @@ impl<'a> Gathering<'a> {
         });
         let outputs = outputs.collect();
         Cell {
+            id: node.action.hex(),
             key: node.action,
             also: own.map_or_else(Vec::new, |names| {
                 names.iter().filter(|other| **other != name).cloned().collect()
@@ -396,67 +443,121 @@ impl<'a> Gathering<'a> {
             outputs,
             execution,
             failure: None,
+            repetition: None,
         }
+    }
+
+    /// The files that other cells of the main run took which are the same action: of the same bytes, and perhaps elsewhere.
+    fn sources_of_others(&self, node: &Node, name: &str) -> Vec<(String, Digest, Utf8PathBuf)> {
+        let others = self.in_main.get(&node.action).into_iter().flatten();
+        let others = others.filter(|other| *other != name);
+        let cells = &self.main.cells;
+        let places = others.filter_map(|other| cells.find(other, &node.action));
+        places
+            .flat_map(|position| {
+                node.sources.iter().filter_map(move |(pointer, source)| {
+                    Some((pointer.clone(), source.content, cells.source(position, pointer)?))
+                })
+            })
+            .collect()
+    }
+
+    /// What a cell gave at a port, or at any, as a place among the outputs.
+    pub(super) fn given(&self, cell: usize, port: Option<&str>, content: &Digest) -> Option<(usize, usize)> {
+        let gave =
+            |output: &Output| port.is_none_or(|port| port == output.port) && output.content == *content;
+        let output = self.cells[cell].outputs.iter().position(gave)?;
+        Some((cell, output))
     }
 
     /// Adds the files that a cell gave, as far as they are not there yet.
     fn add_artifacts(&mut self, node: &Node) {
         let name = &self.names[&node.action];
-        let copies = self.graph.all_copies(&node.action);
-        let wanted = self.wanted.clone();
         for artifact in &node.outputs {
-            if self.by_object.contains_key(&artifact.object) {
-                continue;
-            }
-            let wanted = wanted.as_ref().filter(|wanted| wanted.object == artifact.object);
-            let wanted = wanted.and_then(|wanted| wanted.path.as_ref());
-            let copies = copies.iter().filter(|copy| copy.port == artifact.port);
+            let wanted = self.wanted.as_ref();
+            let wanted = wanted.filter(|wanted| wanted.object == artifact.object);
+            let wanted = wanted.and_then(|wanted| wanted.path.clone());
+            let copies = self.copies.get(&node.action).into_iter().flatten();
+            let copies = copies.filter(|copy| copy.port == artifact.port);
             // Those of the cell itself before those of others that are the same action.
-            let mut copies: Vec<_> = copies.map(|copy| (copy.cell != *name, &copy.path)).collect();
-            copies.sort();
-            let copies: Vec<&Utf8PathBuf> = wanted
-                .into_iter()
-                .chain(copies.into_iter().map(|(_, path)| path))
+            let mut copies: Vec<(bool, &Utf8PathBuf)> = copies
+                .map(|Copy { cell, path, .. }| (cell != name, path))
                 .collect();
-            self.add_artifact(artifact, name, &copies);
+            copies.sort();
+            let copies = copies.into_iter().map(|(_, path)| path.clone());
+            let copies: Vec<Utf8PathBuf> = wanted.into_iter().chain(copies).collect();
+            self.add_artifact(artifact, name, copies);
         }
     }
 
-    fn add_artifact(&mut self, artifact: &crate::store::Artifact, cell: &str, copies: &[&Utf8PathBuf]) {
-        let stage = stage(cell);
+    /// Adds what a cell gave, or, where the same is there already, its copies.
+    pub(super) fn add_artifact(
+        &mut self,
+        artifact: &crate::store::Artifact,
+        cell: &str,
+        copies: Vec<Utf8PathBuf>,
+    ) {
         let manifest = self.main.manifest().and_then(Utf8Path::parent);
         // Published copies lie below the manifest's folder; those of other manifests may lie anywhere.
-        let copy = copies
-            .iter()
-            .find_map(|path| path.strip_prefix(manifest?).ok().map(Utf8Path::to_owned));
-        let (short, hex) = (artifact.object.short(), artifact.object.hex());
-        let place = match &copy {
-            Some(copy) => copy.components().fold("published".to_owned(), |place, part| {
-                format!("{place}/{}", plain(part.as_str()))
-            }),
-            None => format!(
-                "artifacts/{}.{}-{short}.{}",
-                plain(stage),
-                plain(&artifact.port),
-                plain(&artifact.extension)
-            ),
+        let named = copies.iter().filter_map(|path| {
+            let name = path.strip_prefix(manifest?).ok()?;
+            Some((name.to_owned(), path.clone()))
+        });
+        let mut named: VecDeque<(Utf8PathBuf, Utf8PathBuf)> = named.collect();
+        let position = if let Some(position) = self.by_object.get(&artifact.object) {
+            *position
+        } else {
+            let first = named.pop_front();
+            let place = match &first {
+                Some((name, _)) => published(name),
+                None => format!(
+                    "artifacts/{}.{}-{}.{}",
+                    plain(stage(cell)),
+                    plain(&artifact.port),
+                    artifact.object.short(),
+                    plain(&artifact.extension)
+                ),
+            };
+            let file = self.file(artifact, place);
+            let (name, path) = match first {
+                Some((name, path)) => (name.into_string(), Some(path)),
+                None => (format!("{cell}.{}", artifact.port), None),
+            };
+            self.artifacts.push(Artifact {
+                file,
+                name,
+                path,
+                copies: Vec::new(),
+                elsewhere: Vec::new(),
+            });
+            self.by_object.insert(artifact.object, self.artifacts.len() - 1);
+            self.artifacts.len() - 1
         };
-        let file = File {
+        self.artifacts[position].elsewhere.extend(copies);
+        if !self.of_run {
+            return;
+        }
+        for (name, path) in named {
+            let copy = NamedCopy {
+                file: self.file(artifact, published(&name)),
+                name: name.into_string(),
+                path,
+            };
+            self.artifacts[position].copies.push(copy);
+        }
+    }
+
+    fn file(&mut self, artifact: &crate::store::Artifact, place: String) -> File {
+        File {
             blake3: artifact.object,
             sha256: None,
             size: Some(artifact.size),
-            place: self.place(place, &hex),
+            place: self.place(place, &artifact.object.hex()),
             extension: artifact.extension.clone(),
-        };
-        let name = match copy {
-            Some(copy) => copy.into_string(),
-            None => format!("{cell}.{}", artifact.port),
-        };
-        self.by_object.insert(artifact.object, self.artifacts.len());
-        self.artifacts.push(Artifact { file, name });
+        }
     }
 
-    fn source(&mut self, content: Digest, path: Option<Utf8PathBuf>) -> usize {
+    pub(super) fn source(&mut self, content: Digest, path: Option<Utf8PathBuf>) -> usize {
         if let Some(known) = self.by_source.get(&(content, path.clone())) {
             return *known;
         }
@@ -493,4 +594,11 @@ impl<'a> Gathering<'a> {
         }
         place.into()
     }
+}
+
+/// The place in a crate of a copy that is called so.
+fn published(name: &Utf8Path) -> String {
+    name.components().fold("published".to_owned(), |place, part| {
+        format!("{place}/{}", plain(part.as_str()))
+    })
 }

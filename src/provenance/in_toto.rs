@@ -20,8 +20,8 @@ pub fn in_toto(provenance: &Provenance) -> Value {
     for (cell, output) in &provenance.subjects {
         let output = &provenance.cells[*cell].outputs[*output];
         if seen.insert(output.artifact) {
-            let artifact = &provenance.artifacts[output.artifact];
-            subjects.push(descriptor(&artifact.name, &artifact.file));
+            let named = provenance.artifacts[output.artifact].named();
+            subjects.extend(named.map(|(name, file)| descriptor(name, file)));
         }
     }
     let others = provenance.artifacts.iter().enumerate();
@@ -153,8 +153,17 @@ fn describe(provenance: &Provenance, cell: &Cell) -> Value {
         "sources": sources.collect::<Vec<_>>(),
         "outputs": outputs.collect::<Vec<_>>(),
     });
+    if !cell.also.is_empty() {
+        told["also"] = json!(cell.also);
+    }
     if let Some(message) = &cell.failure {
         told["failure"] = message.as_str().into();
+    }
+    if cell.repetition.is_some() {
+        told["repeated"] = true.into();
+    }
+    if let Some(port) = cell.diverged_at() {
+        told["divergedAt"] = port.into();
     }
     if let Some(execution) = &cell.execution {
         told["execution"] = json!({

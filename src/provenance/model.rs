@@ -77,6 +77,8 @@ pub enum Ending {
 /// A cell: a stage at one point of its axes, and what it did.
 #[derive(Clone, Debug)]
 pub struct Cell {
+    /// What it is referred to by: the digits of its key, followed by its run where another cell of the export has that key.
+    pub id: String,
     /// Its action.
     pub key: ActionKey,
     /// Its name in the run that the export is of, or else where it was last.
@@ -101,8 +103,22 @@ pub struct Cell {
     pub execution: Option<Execution>,
     /// Why it failed, where it did.
     pub failure: Option<String>,
+    /// What came of it, where the run that is exported computed it although a result of it counted already.
+    pub repetition: Option<Repetition>,
     /// Whether it is a cell of the run that the export is of.
     pub in_main: bool,
+}
+
+/// What came of computing something again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Repetition {
+    /// The same.
+    Same,
+    /// Something else, which is kept beside the result that counts.
+    Diverged {
+        /// The first output at which it differs.
+        port: String,
+    },
 }
 
 /// An execution of a cell.
@@ -159,6 +175,23 @@ pub struct Artifact {
     pub file: File,
     /// A name for people: that of the first copy, or else of the cell and port.
     pub name: String,
+    /// That copy, absolute.
+    pub path: Option<Utf8PathBuf>,
+    /// Further copies that the run which is exported made: files of their own, of the same bytes.
+    pub copies: Vec<NamedCopy>,
+    /// Files that had these bytes, absolute: they may be read where the store does not have them any more.
+    pub elsewhere: Vec<Utf8PathBuf>,
+}
+
+/// A named copy of an artifact.
+#[derive(Clone, Debug)]
+pub struct NamedCopy {
+    /// The file.
+    pub file: File,
+    /// Its name: where it is, seen from the manifest.
+    pub name: String,
+    /// Where it is, absolute.
+    pub path: Utf8PathBuf,
 }
 
 /// A file from outside.
@@ -208,6 +241,44 @@ impl Provenance {
     /// Sources whose bytes are not there as they were taken.
     pub fn changed(&self) -> impl Iterator<Item = &Source> {
         self.sources.iter().filter(|source| source.file.sha256.is_none())
+    }
+}
+
+impl Cell {
+    /// The first output at which it gave something else than the result that counts.
+    pub(super) fn diverged_at(&self) -> Option<&str> {
+        match &self.repetition {
+            Some(Repetition::Diverged { port }) => Some(port),
+            Some(Repetition::Same) | None => None,
+        }
+    }
+}
+
+impl Artifact {
+    /// Its names, each with its file.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&str, &File)> {
+        let copies = self.copies.iter();
+        std::iter::once((self.name.as_str(), &self.file))
+            .chain(copies.map(|copy| (copy.name.as_str(), &copy.file)))
+    }
+
+    /// The files that an output is: its own named copies, or else the artifact's file.
+    pub(super) fn files(&self, output: &Output) -> Vec<&File> {
+        let own = |path: &Utf8PathBuf| output.published.contains(path);
+        let mut files: Vec<&File> = Vec::new();
+        if self.path.as_ref().is_some_and(own) {
+            files.push(&self.file);
+        }
+        files.extend(
+            self.copies
+                .iter()
+                .filter(|copy| own(&copy.path))
+                .map(|copy| &copy.file),
+        );
+        if files.is_empty() {
+            files.push(&self.file);
+        }
+        files
     }
 }
 

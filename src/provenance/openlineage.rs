@@ -93,7 +93,7 @@ impl Writer<'_> {
     fn cell_uuid(&self, cell: &Cell) -> String {
         let run = cell.execution.as_ref().and_then(|execution| execution.run);
         let run = run.map_or("", |run| self.provenance.runs[run].id.as_str());
-        uuid(&["cell", run, &cell.key.hex()])
+        uuid(&["cell", run, &cell.id])
     }
 
     fn run(&self, events: &mut Events, index: usize, run: &Run) {
@@ -173,6 +173,7 @@ impl Writer<'_> {
                 "provenir_action": ours("ProvenirActionJobFacet", json!({
                     "action": cell.key,
                     "cell": cell.name,
+                    "also": cell.also,
                     "stage": cell.stage,
                     "kind": cell.kind,
                     "revisions": cell.revisions,
@@ -189,12 +190,14 @@ impl Writer<'_> {
             events.push((self.provenance.run().started, Rank::CellIs, event));
             return;
         };
-        let mut facets = json!({
-            "provenir_execution": ours("ProvenirExecutionRunFacet", json!({
-                "seconds": execution.seconds,
-                "platform": execution.platform,
-            })),
-        });
+        let mut about = json!({ "seconds": execution.seconds, "platform": execution.platform });
+        if cell.repetition.is_some() {
+            about["repeated"] = true.into();
+        }
+        if let Some(port) = cell.diverged_at() {
+            about["divergedAt"] = port.into();
+        }
+        let mut facets = json!({ "provenir_execution": ours("ProvenirExecutionRunFacet", about) });
         if let Some(run) = execution.run {
             let run = &self.provenance.runs[run];
             facets["parent"] = facet(

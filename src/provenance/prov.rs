@@ -8,7 +8,7 @@
 use serde_json::{Map, Value, json};
 
 use super::identity::{HOME, encoded, time};
-use super::model::{Cell, File, Provenance, Run, Source};
+use super::model::{Cell, File, Output, Provenance, Run, Source};
 use crate::record::Git;
 
 /// The document.
@@ -138,6 +138,9 @@ impl Document {
         say("prov:label", cell.name.as_str().into());
         say("prov:type", qualified("provenir:Cell"));
         say("provenir:actionKey", cell.key.hex().into());
+        if !cell.also.is_empty() {
+            say("provenir:alsoCells", cell.also.join("\n").into());
+        }
         say("provenir:stage", cell.stage.as_str().into());
         say("provenir:kind", cell.kind.as_str().into());
         for (part, number) in &cell.revisions {
@@ -152,6 +155,12 @@ impl Document {
         }
         if let Some(message) = &cell.failure {
             say("provenir:failure", message.as_str().into());
+        }
+        if cell.repetition.is_some() {
+            say("provenir:repeated", true.into());
+        }
+        if let Some(port) = cell.diverged_at() {
+            say("provenir:divergedAt", port.into());
         }
         let run = cell.execution.as_ref().and_then(|execution| execution.run);
         if let Some(execution) = &cell.execution {
@@ -215,18 +224,23 @@ impl Document {
                     ],
                 );
             }
-            for path in &output.published {
-                let copy = format!("published:{}", encoded(path.as_str()));
-                let mut attributes = file(&artifact.file);
-                attributes.insert("prov:label".into(), path.file_name().into());
-                attributes.insert("prov:type".into(), qualified("provenir:Published"));
-                attributes.insert("prov:atLocation".into(), path.as_str().into());
-                self.add("entity", copy.clone(), attributes.into());
-                self.relate(
-                    "wasDerivedFrom",
-                    &[("prov:generatedEntity", &copy), ("prov:usedEntity", &entity)],
-                );
-            }
+            self.copies(&entity, &artifact.file, output);
+        }
+    }
+
+    /// Adds the named copies of an output.
+    fn copies(&mut self, entity: &str, artifact: &File, output: &Output) {
+        for path in &output.published {
+            let copy = format!("published:{}", encoded(path.as_str()));
+            let mut attributes = file(artifact);
+            attributes.insert("prov:label".into(), path.file_name().into());
+            attributes.insert("prov:type".into(), qualified("provenir:Published"));
+            attributes.insert("prov:atLocation".into(), path.as_str().into());
+            self.add("entity", copy.clone(), attributes.into());
+            self.relate(
+                "wasDerivedFrom",
+                &[("prov:generatedEntity", &copy), ("prov:usedEntity", entity)],
+            );
         }
     }
 
@@ -332,11 +346,11 @@ fn engine_id(run: &Run) -> String {
 }
 
 fn cell_id(cell: &Cell) -> String {
-    format!("action:{}", cell.key)
+    format!("action:{}", cell.id)
 }
 
 fn artifact_id(cell: &Cell, port: &str) -> String {
-    format!("artifact:{}.{}", cell.key, encoded(port))
+    format!("artifact:{}.{}", cell.id, encoded(port))
 }
 
 /// By its bytes and, where that is known, its path: a file of the same bytes elsewhere is another.

@@ -1,16 +1,67 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use camino::{Utf8Path, Utf8PathBuf};
 use jiff::{SignedDuration, Timestamp};
+use provenir_api::Digest;
 use serde_json::Value;
 
 use super::MANIFEST;
 use super::gather::{GatherError, Gathering};
-use super::model::{Cell, Ending, Execution, File, Run};
-use crate::record::{PastRun, Record};
-use crate::store::ActionKey;
+use super::model::{Cell, Ending, Execution, File, Input, Repetition, Run};
+use crate::lineage::Place;
+use crate::plan::normal;
+use crate::record::{PastRun, Record, Wire};
+use crate::store::{Action, ActionKey, Outcome};
 
 impl Gathering<'_> {
-    /// Cells of the run that failed, and were not executed by a later attempt. No action is recorded of them.
+    /// What the run computed although a result of it counted: each a cell of its own, since what took anything of that action took
+    /// the result that counts, which was there before.
+    pub(super) fn add_repetitions(&mut self) {
+        let main = self.main;
+        let mut seen = BTreeSet::new();
+        for executed in main.executed.iter().rev() {
+            let key = &executed.key;
+            let told = self.execution(key);
+            let is_told = told.is_some_and(|(run, told)| {
+                run.stored.id == main.stored.id && told.started == executed.started
+            });
+            if is_told || !self.placed.contains_key(key) || !seen.insert(*key) {
+                continue;
+            }
+            let place = Place::of(&main.cells, key, [Some(&executed.cell)]);
+            let Some(mut node) = self.graph.node(key, place) else {
+                continue;
+            };
+            let (gave, repetition) = match &executed.outcome {
+                Outcome::Diverged { port, gave } => (gave, Repetition::Diverged { port: port.clone() }),
+                _ => (&executed.outputs, Repetition::Same),
+            };
+            for artifact in gave {
+                self.add_artifact(artifact, &executed.cell, Vec::new());
+            }
+            node.outputs.clone_from(gave);
+            let mut cell = self.cell(&node);
+            for output in &mut cell.outputs {
+                output.published.clear();
+            }
+            self.cells.push(Cell {
+                id: format!("{key}-{}", main.stored.id),
+                name: executed.cell.clone(),
+                also: Vec::new(),
+                execution: Some(Execution {
+                    run: self.runs.iter().position(|run| run.id == main.stored.id),
+                    started: executed.started,
+                    ended: after(executed.started, executed.seconds),
+                    seconds: executed.seconds,
+                    platform: executed.platform.clone(),
+                }),
+                repetition: Some(repetition),
+                ..cell
+            });
+        }
+    }
+
+    /// Cells of the run that failed, and were not executed by a later attempt.
     pub(super) fn add_failures(&mut self) -> Result<(), GatherError> {
         let times = self.main.stored.failed_at()?;
         let done: BTreeSet<&String> = self.in_main.values().flatten().collect();
@@ -21,6 +72,9 @@ impl Gathering<'_> {
                 key,
                 seconds,
                 failure,
+                action,
+                sources,
+                wires,
                 ..
             } = record
             else {
@@ -32,11 +86,18 @@ impl Gathering<'_> {
             let run = self.runs.iter().position(|run| run.id == self.main.stored.id);
             let stage = stage(&cell).to_owned();
             let kind = run.and_then(|run| self.runs[run].resolved["stages"][&stage]["kind"].as_str());
+            let kind = kind.unwrap_or("unknown").to_owned();
+            let took = action.map(|action| self.took(*action, &sources, wires.as_deref()));
+            let took = took.unwrap_or_else(|| Took {
+                kind,
+                ..Took::default()
+            });
             failed.insert(
                 cell.clone(),
                 Cell {
+                    id: key.hex(),
                     key,
-                    kind: kind.unwrap_or("unknown").to_owned(),
+                    kind: took.kind,
                     execution: times.get(&cell).map(|ended| Execution {
                         run,
                         started: after(*ended, -seconds),
@@ -47,22 +108,89 @@ impl Gathering<'_> {
                     name: cell,
                     also: Vec::new(),
                     stage,
-                    revisions: BTreeMap::new(),
-                    parameters: Value::Null,
-                    sources: Vec::new(),
-                    inputs: Vec::new(),
+                    revisions: took.revisions,
+                    parameters: took.parameters,
+                    sources: took.sources,
+                    inputs: took.inputs,
                     outputs: Vec::new(),
                     failure: Some(failure.message),
+                    repetition: None,
                     in_main: true,
                 },
             );
         }
-        // An earlier result of the same action may be among the cells: two activities must not have one name.
-        let known: BTreeSet<ActionKey> = self.cells.iter().map(|cell| cell.key).collect();
-        failed.retain(|_, cell| !known.contains(&cell.key));
-        self.cells.extend(failed.into_values());
+        // Cells that are one action fail as one, and a result of the same action may be among the cells.
+        let mut told: BTreeSet<ActionKey> = BTreeSet::new();
+        for cell in failed.into_values() {
+            if !told.insert(cell.key) {
+                continue;
+            }
+            let id = if self.placed.contains_key(&cell.key) {
+                format!("{}-{}", cell.key, self.main.stored.id)
+            } else {
+                cell.id
+            };
+            self.cells.push(Cell { id, ..cell });
+        }
         Ok(())
     }
+
+    /// What an action that failed is and took.
+    fn took(
+        &mut self,
+        action: Action,
+        paths: &BTreeMap<String, Utf8PathBuf>,
+        wires: Option<&[Wire]>,
+    ) -> Took {
+        let wires = wires.filter(|wires| wires.len() == action.inputs.len());
+        let inputs = action
+            .inputs
+            .into_iter()
+            .enumerate()
+            .map(|(number, input)| Input {
+                from: self.origin(wires.map(|wires| &wires[number]), &input.content),
+                port: input.port,
+                gathered: input.gathered,
+                source: input.source,
+                content: input.content,
+            });
+        let inputs = inputs.collect();
+        let folder = self.main.manifest().and_then(Utf8Path::parent);
+        let sources = action.sources.into_iter().map(|(pointer, content)| {
+            let path = folder.zip(paths.get(&pointer));
+            let path = path.map(|(folder, path)| normal(&folder.join(path)));
+            let source = self.source(content, path);
+            (pointer, source)
+        });
+        Took {
+            sources: sources.collect(),
+            inputs,
+            kind: action.kind,
+            revisions: action.revisions,
+            parameters: action.parameters,
+        }
+    }
+
+    /// The output that a cell of the run took, as it was wired, or, where no record tells that, any that is equal.
+    fn origin(&self, wire: Option<&Wire>, content: &Digest) -> Option<(usize, usize)> {
+        match wire {
+            Some(wire) => {
+                let key = self.main.cells.get(wire.0)?.key?;
+                self.given(*self.placed.get(&key)?, Some(&wire.1), content)
+            }
+            None => (0..self.cells.len()).find_map(|cell| self.given(cell, None, content)),
+        }
+    }
+}
+
+/// What an action is and takes.
+#[derive(Default)]
+struct Took {
+    kind: String,
+    revisions: BTreeMap<String, u32>,
+    parameters: Value,
+    sources: Vec<(String, usize)>,
+    inputs: Vec<Input>,
 }
 
 /// A run as its record has it; `None` where that does not say what was run.

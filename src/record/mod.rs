@@ -37,7 +37,9 @@ pub use git::Git;
 pub use history::{Failed, History, PastRun};
 pub use id::RunId;
 pub use latest::Latest;
-pub use model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, RunFile, Wire, is_render};
+pub use model::{
+    Executed, FORMAT, Host, OutcomeFile, Program, PublishedCopy, Record, RunFile, Wire, is_render,
+};
 pub use read::{Execution, FlawedRun, RunStore, StoredRun};
 pub(crate) use recorder::CellLog;
 pub use recorder::{Recorder, Request};

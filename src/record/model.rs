@@ -154,6 +154,12 @@ pub enum Record {
         /// The key's fields; of the last attempt only. Absent in earlier records.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         action: Option<Box<Action>>,
+        /// Source files that it took, as in [`Executed::sources`]; of the last attempt only. Absent in earlier records.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        sources: BTreeMap<String, Utf8PathBuf>,
+        /// Where what it took came from, as in [`Executed::wires`]; of the last attempt only. Absent in earlier records.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wires: Option<Vec<Wire>>,
         /// Its log below the run's folder, where it said anything.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         log: Option<Utf8PathBuf>,
@@ -187,10 +193,24 @@ pub struct OutcomeFile {
     /// How much its records hold: cells executed and reused. Less is what was cut off since. Absent in earlier records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<Recorded>,
+    /// The named copies that were in their places then, those that had been there before included. Absent in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Vec<PublishedCopy>>,
     /// Digest of what was asked for and of the action of every cell, where all have results: runs that agree in it had the
     /// same. Absent in earlier records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Digest>,
+}
+
+/// A named copy of what a cell gave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublishedCopy {
+    /// The cell, as the manifest named it.
+    pub cell: String,
+    /// Its output port.
+    pub port: String,
+    /// Where, as the manifest named it: relative to its folder.
+    pub path: Utf8PathBuf,
 }
 
 /// How much the records of a run hold.

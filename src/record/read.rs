@@ -285,6 +285,29 @@ impl StoredRun {
         Ok(executions)
     }
 
+    /// Cells that it did not execute although it was to: those that needed a cell which failed, with its name, and those that
+    /// were stopped or not begun.
+    pub fn unreached(&self) -> Result<BTreeMap<String, Option<String>>, StoreError> {
+        #[derive(Deserialize)]
+        struct Line {
+            event: String,
+            #[serde(default)]
+            cell: String,
+            by: Option<String>,
+        }
+        let mut unreached = BTreeMap::new();
+        each_line(&self.folder.join("events.jsonl"), |line| {
+            // Another event has other fields; one that cannot be understood tells nothing of these.
+            if let Ok(Line { event, cell, by }) = serde_json::from_slice(line)
+                && ["cell-blocked", "cell-cancelled"].contains(&event.as_str())
+            {
+                unreached.insert(cell, by);
+            }
+            Ok(())
+        })?;
+        Ok(unreached)
+    }
+
     /// When cells failed, by name; of several attempts, the last.
     pub fn failed_at(&self) -> Result<BTreeMap<String, Timestamp>, StoreError> {
         #[derive(Deserialize)]

@@ -21,7 +21,9 @@ use serde::Serialize;
 use self::lines::Lines;
 pub(super) use self::lines::line;
 pub(crate) use self::log::CellLog;
-use super::model::{Executed, FORMAT, Host, OutcomeFile, Program, Record, Recorded, RunFile, Wire};
+use super::model::{
+    Executed, FORMAT, Host, OutcomeFile, Program, PublishedCopy, Record, Recorded, RunFile, Wire,
+};
 use super::{Git, RunId};
 use crate::clock;
 use crate::exec::{CellRef, Event, Subscriber, Summary};
@@ -270,7 +272,22 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    fn finish(&mut self, summary: &Summary) -> io::Result<()> {
+    /// The copies of the plan that are among these absolute paths.
+    fn copies(&self, in_place: &[Utf8PathBuf]) -> Vec<PublishedCopy> {
+        let in_place: BTreeSet<&Utf8PathBuf> = in_place.iter().collect();
+        let cells = self.plan.cells.iter().enumerate();
+        let copies = cells.flat_map(|(index, cell)| cell.publish.iter().map(move |publish| (index, publish)));
+        copies
+            .filter(|(_, publish)| in_place.contains(&self.plan.folder.join(&publish.path)))
+            .map(|(index, publish)| PublishedCopy {
+                cell: self.plan.name(index),
+                port: publish.port.to_owned(),
+                path: publish.path.clone(),
+            })
+            .collect()
+    }
+
+    fn finish(&mut self, summary: &Summary, published: &[Utf8PathBuf]) -> io::Result<()> {
         if self.awaits_reused || !self.reused.is_empty() {
             self.record_reused()?;
         }
@@ -288,6 +305,7 @@ impl<'a> Recorder<'a> {
             ended: clock::now(),
             summary: summary.clone(),
             recorded: Some(files.recorded),
+            published: Some(self.copies(published)),
             state: self.state()?,
         };
         replace(
@@ -295,6 +313,20 @@ impl<'a> Recorder<'a> {
             &files.folder.join("outcome.json"),
             &pretty(&outcome)?,
         )
+    }
+
+    /// Writes down that nothing more happens.
+    fn end(&mut self, summary: &Summary, published: &[Utf8PathBuf]) -> io::Result<()> {
+        if self.files.is_some() {
+            return self.finish(summary, published);
+        }
+        if summary.is_noop()
+            && let Err(error) = self.note(summary, published)
+        {
+            self.files = None;
+            self.unnoted = Some(StoreError::io("cannot note the run")(error));
+        }
+        Ok(())
     }
 
     /// Writes down an attempt that failed.
@@ -321,8 +353,15 @@ impl<'a> Recorder<'a> {
             Event::CellFailed { action, .. } => *action,
             _ => None,
         };
+        let is_told = action.is_some();
         self.record(&Record::Failed {
             action: action.cloned().map(Box::new),
+            sources: if is_told {
+                self.sources(cell.index)
+            } else {
+                BTreeMap::new()
+            },
+            wires: is_told.then(|| self.wires(cell.index)),
             cell: cell.to_string(),
             key: *key,
             seconds: *seconds,
@@ -449,13 +488,7 @@ impl<'a> Recorder<'a> {
                 self.over(cell.index)?;
             }
             Event::Published { path, .. } => self.restored.push((*path).to_owned()),
-            Event::RunFinished { summary, .. } if self.files.is_some() => self.finish(summary)?,
-            Event::RunFinished { summary, .. } if summary.is_noop() => {
-                if let Err(error) = self.note(summary) {
-                    self.files = None;
-                    self.unnoted = Some(StoreError::io("cannot note the run")(error));
-                }
-            }
+            Event::RunFinished { summary, published } => self.end(summary, published)?,
             _ => {}
         }
         Ok(())

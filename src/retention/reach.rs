@@ -27,8 +27,10 @@ pub struct Survey {
     pub abandoned: Abandoned,
     /// How many results are kept for each kind of reason; a result with several reasons counts for the first.
     pub kept: BTreeMap<&'static str, usize>,
-    /// Objects that are kept, and their bytes.
-    pub kept_objects: (usize, u64),
+    /// Objects that are kept.
+    pub kept_objects: usize,
+    /// Bytes of those, and of the files of results that are kept.
+    pub kept_bytes: u64,
 }
 
 /// A result that nothing reaches.
@@ -36,10 +38,12 @@ pub struct Survey {
 pub struct Unwanted {
     /// Its action.
     pub key: ActionKey,
-    /// The cell that it was last; its kind, where no record names one.
-    pub cell: String,
-    /// Bytes that go with it: those of its objects that no kept result shares. Where several of these results share
-    /// an object, the first counts it.
+    /// The cell that it was last, where a record names one.
+    pub cell: Option<String>,
+    /// What the action does.
+    pub kind: String,
+    /// Bytes that go with it: those of its own files, and of its objects that no kept result shares. Where several of these
+    /// results share an object, the first counts it.
     pub bytes: u64,
     /// How long it took to compute, where that was recorded.
     pub seconds: Option<f64>,
@@ -102,12 +106,14 @@ pub fn survey(store: &Store, keep: Keep) -> Result<Survey, StoreError> {
     let mut wanted: BTreeSet<Digest> = roots.objects.clone();
     let mut named: BTreeSet<Digest> = BTreeSet::new();
     let mut unwanted: BTreeMap<ActionKey, Vec<&StoredResult>> = BTreeMap::new();
+    let mut kept_bytes = 0;
     for stored in catalogue.all() {
         let key = stored.result.key;
         let outputs = stored.result.outputs.iter().map(|artifact| artifact.object);
         named.extend(outputs.clone());
         if reached.contains(&key) || claimed.contains(&key) {
             wanted.extend(outputs);
+            kept_bytes += stored.size;
         } else {
             unwanted.entry(key).or_default().push(stored);
         }
@@ -127,15 +133,16 @@ pub fn survey(store: &Store, keep: Keep) -> Result<Survey, StoreError> {
         kept_partials: Vec::new(),
         abandoned: abandoned(store.layout())?,
         kept,
-        kept_objects: (0, 0),
+        kept_objects: 0,
+        kept_bytes,
     };
     let mut sizes: BTreeMap<Digest, u64> = BTreeMap::new();
     for stored in objects {
         let is_orphan = !named.contains(&stored.object);
         let is_in_use = is_live(stored.modified()) || is_orphan && is_young(stored.modified());
         if wanted.contains(&stored.object) || is_in_use {
-            survey.kept_objects.0 += 1;
-            survey.kept_objects.1 += stored.size();
+            survey.kept_objects += 1;
+            survey.kept_bytes += stored.size();
             continue;
         }
         if is_orphan {
@@ -147,9 +154,10 @@ pub fn survey(store: &Store, keep: Keep) -> Result<Survey, StoreError> {
     }
     for (key, files) in unwanted {
         let objects = files.iter().flat_map(|stored| &stored.result.outputs);
-        let bytes = objects
+        let objects: u64 = objects
             .filter_map(|artifact| sizes.remove(&artifact.object))
             .sum();
+        let own_bytes: u64 = files.iter().map(|stored| stored.size).sum();
         let last_use = history.last_use(&key).map(|run| {
             let manifest = run.manifest().map(ToOwned::to_owned);
             (run.stored.id.clone(), manifest)
@@ -157,12 +165,13 @@ pub fn survey(store: &Store, keep: Keep) -> Result<Survey, StoreError> {
         let kind = files.first().map(|stored| stored.result.action.kind.clone());
         survey.results.push(Unwanted {
             key,
-            cell: history.cell(&key).map(str::to_owned).or(kind).unwrap_or_default(),
-            bytes,
+            cell: history.cell(&key).map(str::to_owned),
+            kind: kind.unwrap_or_default(),
+            bytes: own_bytes + objects,
             seconds: history.seconds(&key),
             last_use,
             gone: roots.gone.remove(&key).unwrap_or_default(),
-            own_bytes: files.iter().map(|stored| stored.size).sum(),
+            own_bytes,
             files: files
                 .iter()
                 .map(|stored| (stored.path.clone(), stored.modified))
@@ -202,6 +211,7 @@ fn reason(roots: &Roots, key: &ActionKey) -> &'static str {
     match roots.actions.get(key).and_then(|reasons| reasons.first()) {
         Some(Root::Pin | Root::PinnedRun(_)) => "pinned",
         Some(Root::Figure(_)) => "published",
+        Some(Root::Altered(_)) => "published and altered since",
         Some(Root::Run(_)) => "of recent runs",
         Some(Root::Live(_)) => "of runs under way",
         Some(Root::Young) => "written recently",

@@ -6,7 +6,7 @@ use provenir_api::Digest;
 
 use crate::clock;
 use crate::record::{History, PastRun, RunId};
-use crate::store::{ActionKey, Liveness, Store, StoreError};
+use crate::store::{ActionKey, Liveness, Remains, Store, StoreError};
 
 /// A run without a description, which is written a moment after it begins, is taken to have just begun for so long.
 const BEGINNING: Duration = Duration::from_hours(24);
@@ -29,6 +29,8 @@ pub enum Root {
     PinnedRun(RunId),
     /// A copy of it is published, and there.
     Figure(Utf8PathBuf),
+    /// A copy of it was published, and altered since: the next run restores it.
+    Altered(Utf8PathBuf),
     /// It belongs to one of the latest runs of its manifest.
     Run(RunId),
     /// A run that is under way relies on it.
@@ -55,16 +57,17 @@ impl Roots {
             roots.add(pin.key, Root::Pin);
         }
         for publication in store.publications_complete()? {
-            if fs_err::symlink_metadata(&publication.path).is_ok() {
-                roots.objects.insert(publication.object);
-                roots.add(publication.key, Root::Figure(publication.path));
-            } else {
-                roots
-                    .gone
-                    .entry(publication.key)
-                    .or_default()
-                    .push(publication.path);
-            }
+            let root = match publication.remains() {
+                Remains::Unaltered => Root::Figure(publication.path),
+                Remains::Altered => Root::Altered(publication.path),
+                Remains::Gone => {
+                    let gone = roots.gone.entry(publication.key).or_default();
+                    gone.push(publication.path);
+                    continue;
+                }
+            };
+            roots.objects.insert(publication.object);
+            roots.add(publication.key, root);
         }
         let mut counts: BTreeMap<Option<&Utf8Path>, usize> = BTreeMap::new();
         for run in &history.runs {

@@ -61,7 +61,7 @@ pub use layout::Layout;
 pub use lookup::{Committed, Lookup, MissReason};
 pub use owner::{Liveness, Owner};
 pub use pin::Pin;
-pub use publish::{Copied, Publication, Published, Publisher};
+pub use publish::{Copied, Publication, Published, Publisher, Remains};
 pub use remove::{Partial, Remover, partials};
 pub use result::{ActionResult, Artifact};
 pub use sweep::{Abandoned, Workspace, abandoned, sweep};

@@ -49,6 +49,33 @@ pub struct Publication {
     stamp: Stamp,
 }
 
+/// What has become of a published copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remains {
+    /// It is there, with the bytes that were published.
+    Unaltered,
+    /// Something else is there.
+    Altered,
+    /// Nothing is there.
+    Gone,
+}
+
+impl Publication {
+    /// Looks what has become of the copy. It is read only where it is not as it was left.
+    pub fn remains(&self) -> Remains {
+        let Ok(metadata) = fs_err::symlink_metadata(&self.path) else {
+            return Remains::Gone;
+        };
+        let is_it = Stamp::of(&metadata) == self.stamp
+            || metadata.is_file() && hash_file(&self.path).is_ok_and(|(found, _)| found == self.object);
+        if is_it {
+            Remains::Unaltered
+        } else {
+            Remains::Altered
+        }
+    }
+}
+
 /// Who publishes.
 #[derive(Clone, Copy, Debug)]
 pub struct Publisher<'a> {

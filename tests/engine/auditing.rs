@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use crate::context::{CHAIN, CHAIN_CELLS, Context, files};
+use crate::context::{CHAIN, CHAIN_CELLS, Context, eventually, files};
 
 fn audit(context: &Context, arguments: &[&str], code: i32) -> Value {
     let outcome = context
@@ -130,10 +130,48 @@ fn what_comes_out_differently_is_told_to_the_row() {
     assert_eq!(with(&found, "differs"), ["second[a=2]"]);
     // A run that was told to compute it again keeps the second result beside the first, and an audit lists it.
     context.events(&["--force", "second[a=2]"]).assert_code(0);
-    let found = audit(&context, &["--cell", "first"], 0);
+    let found = audit(&context, &["--cell", "second[a=2]"], 1);
+    let run = context.runs().pop().unwrap();
+    let records = fs_err::read_to_string(run.join("records.jsonl")).unwrap();
+    let record: Value = records
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .find(|record| record["record"] == "executed")
+        .unwrap();
     assert_eq!(
         found["divergences"],
-        json!([{ "cell": "second[a=2]", "output": "sum", "platform": { "system": "linux" } }])
+        json!([{
+            "cell": "second[a=2]",
+            "output": "sum",
+            "run": run.file_name().unwrap(),
+            "time": record["started"],
+            "host": rustix::system::uname().nodename().to_string_lossy(),
+            "platform": { "system": "linux" },
+        }])
+    );
+    assert_eq!(found["other_divergences"], 0);
+    let said = |cell: &str, code| {
+        let outcome = context.run(&["audit", "--quiet", "--cell", cell]);
+        outcome.assert_code(code).stdout
+    };
+    let told = said("second[a=2]", 1);
+    let line = format!(
+        "\nthe store keeps second, different results of what was audited\n  second[a=2]: output sum, given by run {} (",
+        run.file_name().unwrap()
+    );
+    assert!(told.contains(&line), "{told}");
+    // Those of other cells are counted.
+    let found = audit(&context, &["--cell", "first"], 0);
+    assert_eq!(
+        (&found["divergences"], &found["other_divergences"]),
+        (&json!([]), &json!(1))
+    );
+    let told = said("first", 0);
+    assert!(
+        told.ends_with(
+            "\nof cells that were not audited, the store keeps 1 second, different result; `provenir why CELL` tells of those of a cell\n"
+        ),
+        "{told}"
     );
     let told = "a second, different result";
     for command in ["why", "lineage"] {
@@ -181,6 +219,20 @@ fn another_platform_is_held_to_the_tolerance_that_is_given() {
     };
     // On the platform of the result, a tolerance is none.
     assert_eq!(verdicts(&["--tolerance", "0.5"], 1)["local"], "differs");
+    let said = |cell: &str, code| {
+        let outcome = context.run(&["audit", "--cell", cell, "--tolerance", "0.5"]);
+        outcome.assert_code(code).stdout
+    };
+    let local = said("local", 1);
+    assert!(
+        local.contains("; the tolerance does not apply: it is for results of another platform, and this one is of the same\n"),
+        "{local}"
+    );
+    let exact = said("exact", 1);
+    assert!(
+        exact.contains("; the tolerance does not apply: this kind gives the same on every platform\n"),
+        "{exact}"
+    );
     for path in files(&context.path("cache/results-v1")) {
         let text = fs_err::read_to_string(&path).unwrap();
         fs_err::write(&path, text.replace("linux", "another")).unwrap();
@@ -242,6 +294,74 @@ fn what_is_not_repeatable_is_not_held_against_it() {
         assert_eq!(with(&found, "reproduced"), ["plain"]);
         assert_eq!(found["not_comparable"], json!(["time", "after"]));
     }
+}
+
+#[test]
+fn outputs_that_are_not_compared_beside_others_are_named() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "mixed"
+        [stages.run]
+        kind = "command"
+        [stages.run.params]
+        argv = ["sh", "-c", "echo 1 > a.txt; date +%N > b.txt"]
+        outputs.stable.file = "a.txt"
+        outputs.timing.file = "b.txt"
+        "#,
+    );
+    context.executed(&[]);
+    // As of a kind that declares it.
+    let path = files(&context.path("cache/results-v1")).pop().unwrap();
+    let mut result: Value = serde_json::from_slice(&fs_err::read(&path).unwrap()).unwrap();
+    for output in result["outputs"].as_array_mut().unwrap() {
+        if output["port"] == "timing" {
+            output["volatile"] = true.into();
+        }
+    }
+    fs_err::write(&path, result.to_string()).unwrap();
+    let found = audit(&context, &["--all"], 0);
+    assert_eq!(with(&found, "reproduced"), ["run"]);
+    assert_eq!(found["cells"][0]["not_compared"], json!(["timing"]));
+    let told = context.run(&["audit", "--all", "--quiet"]).assert_code(0).stdout;
+    assert!(
+        told.ends_with("\n  outputs that were not compared, because they are volatile: run.timing\n"),
+        "{told}"
+    );
+}
+
+#[test]
+fn an_interrupted_audit_says_what_it_did_not_come_to() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "interrupted"
+        stages.quick = { kind = "noop" }
+        stages.slow = { kind = "sleep", params = { seconds = 3 }, inputs = { one = "quick" } }
+        "#,
+    );
+    context.executed(&[]);
+    let mut command = context.command(&["audit", "--all", "--quiet", "--scratch", "scratch"]);
+    command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null());
+    let running = command.spawn().unwrap();
+    eventually("the first of two cells", || {
+        files(&context.path("scratch/store/results-v1")).len() == 1
+    });
+    let process = rustix::process::Pid::from_raw(running.id().try_into().unwrap()).unwrap();
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    let output = running.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        told.starts_with("1 of 2 cells reproduced, 1 not reached (provenir "),
+        "{told}"
+    );
+    assert!(
+        told.ends_with("\n  not reached, because the audit was interrupted: slow\n"),
+        "{told}"
+    );
 }
 
 #[test]

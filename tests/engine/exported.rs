@@ -14,11 +14,11 @@ use crate::context::{Context, files};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Told {
     kind: String,
-    parameters: Value,
+    pub(crate) parameters: Value,
     /// Digests of the values of artifacts, and of the bytes of files from outside.
-    inputs: BTreeSet<String>,
+    pub(crate) inputs: BTreeSet<String>,
     /// BLAKE3 and SHA-256 of each output.
-    outputs: BTreeSet<(String, Option<String>)>,
+    pub(crate) outputs: BTreeSet<(String, Option<String>)>,
 }
 
 /// By action key.
@@ -502,16 +502,25 @@ pub(crate) fn check_statement(context: &Context, statement: &Value) -> (Cells, P
         cells.insert(key, told);
     }
     let subjects = list(&statement["subject"]);
-    let told = subjects
-        .iter()
-        .chain(predicate["runDetails"]["byproducts"].as_array().unwrap());
-    let told: Vec<String> = told
-        .map(|descriptor| text(&descriptor["digest"]["blake3"]))
-        .collect();
-    if told.iter().collect::<BTreeSet<_>>().len() != told.len() {
-        problems.push("an artifact is subject or by-product twice".to_owned());
+    let byproducts = list(&predicate["runDetails"]["byproducts"]);
+    let names: BTreeSet<String> = subjects.iter().map(|found| text(&found["name"])).collect();
+    if names.len() != subjects.len() {
+        problems.push("two subjects have one name".to_owned());
     }
-    if told.into_iter().collect::<BTreeSet<_>>() != all {
+    let digests = |descriptors: &[Value]| -> BTreeSet<String> {
+        let digests = descriptors.iter().map(|found| text(&found["digest"]["blake3"]));
+        digests.collect()
+    };
+    let (of_subjects, of_byproducts) = (digests(&subjects), digests(&byproducts));
+    if of_byproducts.len() != byproducts.len() || !of_subjects.is_disjoint(&of_byproducts) {
+        problems.push("an artifact is by-product twice, or subject, too".to_owned());
+    }
+    if of_subjects
+        .union(&of_byproducts)
+        .cloned()
+        .collect::<BTreeSet<_>>()
+        != all
+    {
         problems.push("subjects and by-products are not what the cells gave".to_owned());
     }
     (cells, problems)

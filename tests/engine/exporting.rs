@@ -321,11 +321,41 @@ fn what_fails_is_exported_as_failed() {
     for (format, (cells, problems)) in all(&context, &[]) {
         assert_eq!(problems, [""; 0], "{format}");
         assert_eq!(cells.len(), 10, "{format}");
-        for (key, told) in truth(&context, None) {
-            assert_eq!(cells[&key], told, "{format}");
+        let known = truth(&context, None);
+        for (key, told) in &known {
+            assert_eq!(cells[key], *told, "{format}");
         }
+        // What failed is told with what it took: from what is there, and nothing else.
+        let failed: Vec<_> = cells
+            .iter()
+            .filter(|(key, _)| !known.contains_key(*key))
+            .collect();
+        assert_eq!(failed.len(), 3, "{format}");
+        let mut taken = BTreeSet::new();
+        for (_, told) in failed {
+            assert_eq!(told.parameters["message"], "no luck", "{format}");
+            assert_eq!(told.inputs.len(), 1, "{format}");
+            taken.extend(told.inputs.clone());
+        }
+        assert_eq!(taken.len(), 3, "{format}");
     }
     leave(&context, "failed-run", &[]);
+    let statement = json(&printed(&context, "in-toto", &[]));
+    let parts = statement["predicate"]["buildDefinition"]["internalParameters"]["cells"].clone();
+    for cell in parts
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|cell| cell["stage"] == "broken")
+    {
+        let own = cell["name"].as_str().unwrap().replace("broken", "first");
+        let from = parts
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|cell| cell["name"] == own.as_str());
+        assert_eq!(cell["inputs"][0]["from"]["actionKey"], from.unwrap()["actionKey"]);
+    }
     let events: Vec<Value> = printed(&context, "openlineage", &[]).lines().map(json).collect();
     let failed: Vec<&Value> = events
         .iter()
@@ -595,6 +625,355 @@ fn cells_that_are_one_action_are_exported_as_the_one_that_is_named() {
     // What `t` and `u` gave is one file; it has the name that was asked for.
     assert_eq!(files(&context.path("crate/published")).len(), 1);
     assert!(context.path("crate/published/u-1.parquet").is_file());
+}
+
+/// Cells that are one action and take from each other: what the first of them took is not left out.
+#[test]
+fn a_chain_of_cells_that_are_one_action_is_followed_to_its_beginning() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "chained"
+        stages.source = { kind = "noop", params = { value = 5 } }
+        stages.a = { kind = "noop", inputs = { one = "source" } }
+        stages.b = { kind = "noop", inputs = { one = "a" } }
+        stages.c = { kind = "noop", inputs = { one = "b" }, publish = { sum = "c.parquet" } }
+        stages.end = { kind = "noop", inputs = { one = "c" }, params = { value = 1 } }
+        "#,
+    );
+    assert_eq!(context.executed(&[]).len(), 3);
+    for (what, cells) in [
+        ("c.parquet", vec!["source", "c"]),
+        ("c", vec!["source", "c"]),
+        ("end", vec!["source", "c", "end"]),
+    ] {
+        assert_true(&context, &[what], Some(&keys(&context, &cells)));
+        let prov = json(&printed(&context, "prov", &[what]));
+        assert!(!prov.to_string().contains("unknown origin"), "{prov}");
+    }
+    let outcome = context
+        .run(&["export", "--format", "prov", "--out", "-"])
+        .assert_code(0);
+    assert!(
+        outcome.stderr.contains("5 cells (3 different actions), "),
+        "{outcome:#?}"
+    );
+}
+
+fn subjects(context: &Context, arguments: &[&str]) -> Vec<String> {
+    let statement = json(&printed(context, "in-toto", arguments));
+    let subjects = statement["subject"].as_array().unwrap().iter();
+    let mut names: Vec<String> = subjects
+        .map(|subject| subject["name"].as_str().unwrap().to_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// The files that lie in a crate as published.
+fn crated(context: &Context, arguments: &[&str]) -> Vec<String> {
+    let folder = context.path("crate");
+    if folder.exists() {
+        fs_err::remove_dir_all(&folder).unwrap();
+    }
+    exported(context, "ro-crate", &[arguments, &["--out", "crate"]].concat());
+    assert_eq!(check_crate(&folder).1, [""; 0]);
+    let published = folder.join("published");
+    let found = files(&published).into_iter();
+    let names = found
+        .map(|path| path.strip_prefix(&published).unwrap().to_string())
+        .collect();
+    fs_err::remove_dir_all(&folder).unwrap();
+    names
+}
+
+/// Another run published the same under another name, which its own export tells, and no other.
+#[test]
+fn a_run_is_exported_with_the_copies_that_it_published() {
+    let manifest = |path: &str| {
+        format!(
+            "format = 1\npipeline.name = \"named\"\n[stages.figure]\nkind = \"noop\"\nparams = {{ value = 5 }}\npublish = {{ sum = \"{path}\" }}\n"
+        )
+    };
+    let context = Context::new(&manifest("figures/new.parquet"));
+    assert_eq!(context.executed(&[]), ["figure"]);
+    context.write("pipeline.toml", &manifest("figures/${stage}.parquet"));
+    assert_eq!(context.executed(&[]), [""; 0]);
+    let runs = context.runs();
+    let earlier = runs[0].file_name().unwrap();
+    let (new, own) = (
+        context.path("figures/new.parquet"),
+        context.path("figures/figure.parquet"),
+    );
+    let check = || {
+        assert_eq!(subjects(&context, &[]), ["figures/figure.parquet"]);
+        assert_eq!(crated(&context, &[]), ["figures/figure.parquet"]);
+        for format in ["openlineage", "prov", "in-toto"] {
+            let text = printed(&context, format, &[]);
+            assert!(!text.contains(new.as_str()), "{format}: {text}");
+        }
+        assert_true(&context, &[], None);
+        assert_eq!(subjects(&context, &[earlier]), ["figures/new.parquet"]);
+        assert_eq!(crated(&context, &[earlier]), ["figures/new.parquet"]);
+    };
+    check();
+    fs_err::remove_file(context.path("figures/new.parquet")).unwrap();
+    check();
+    // Of a cell, those are told that are there.
+    let text = printed(&context, "in-toto", &["figure"]);
+    assert!(
+        text.contains(own.as_str()) && !text.contains(new.as_str()),
+        "{text}"
+    );
+    context.write("figures/figure.parquet", "altered");
+    let text = printed(&context, "in-toto", &["figure"]);
+    assert!(!text.contains(own.as_str()), "{text}");
+    context.executed(&[]);
+    // The same after the project was moved together with its store.
+    let moved = Context::new("");
+    fs_err::remove_file(moved.path("pipeline.toml")).unwrap();
+    for name in ["cache", "figures", "pipeline.toml"] {
+        fs_err::rename(context.path(name), moved.path(name)).unwrap();
+    }
+    let text = printed(&moved, "in-toto", &[]);
+    let path = moved.path("figures/figure.parquet");
+    assert!(text.contains(path.as_str()), "{text}");
+}
+
+/// Records of earlier versions do not tell what lay where: then what was noted last for their own cells counts.
+#[test]
+fn copies_of_a_run_that_did_not_note_them_are_those_of_its_cells() {
+    let context = chain();
+    context.executed(&[]);
+    context.write("other.toml", &manifest().replace("out/total", "out/other"));
+    context.executed(&["other.toml"]);
+    for run in context.runs() {
+        let path = run.join("outcome.json");
+        let mut outcome = json(&fs_err::read_to_string(&path).unwrap());
+        let published = outcome.as_object_mut().unwrap().remove("published").unwrap();
+        assert_eq!(published.as_array().unwrap().len(), 1);
+        fs_err::write(&path, outcome.to_string()).unwrap();
+    }
+    assert_eq!(subjects(&context, &["pipeline.toml"]), ["out/total.parquet"]);
+    assert_eq!(subjects(&context, &["other.toml"]), ["out/other.parquet"]);
+}
+
+/// Cells that are one action, each with a copy of its own, and a stage that gives on what it takes: all of the copies are one
+/// artifact, and each is listed.
+#[test]
+fn every_copy_of_a_run_is_listed() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "alike"
+        axes.k = [0, 1]
+        [stages.t]
+        kind = "noop"
+        params = { file = "d-${k}.txt" }
+        publish = { sum = "out/t-${k}.parquet" }
+        [stages.u]
+        kind = "noop"
+        inputs = { one = "t" }
+        publish = { sum = "out/u-${k}.parquet" }
+        "#,
+    );
+    context.write("d-0.txt", "same");
+    context.write("d-1.txt", "same");
+    assert_eq!(context.executed(&[]).len(), 2);
+    let all = [
+        "out/t-0.parquet",
+        "out/t-1.parquet",
+        "out/u-0.parquet",
+        "out/u-1.parquet",
+    ];
+    assert_eq!(subjects(&context, &[]), all);
+    assert_eq!(crated(&context, &[]), all);
+    assert_true(&context, &[], None);
+    for format in ["prov", "in-toto", "openlineage"] {
+        let told = printed(&context, format, &[]);
+        for name in ["d-0.txt", "d-1.txt", "t[k=0]", "t[k=1]", "u[k=0]", "u[k=1]"] {
+            assert!(told.contains(name), "{format} lacks {name}");
+        }
+    }
+    leave(&context, "twins", &[]);
+}
+
+/// A stage whose program reads a file that it does not declare, so that it gives something else once that changes.
+fn unrepeatable() -> Context {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "diverging"
+        [stages.drawn]
+        kind = "command"
+        publish = { out = "out/drawn.txt" }
+        [stages.drawn.params]
+        argv = ["sh", "-c", 'cat "$HOME/undeclared" > out.txt']
+        inherit = ["HOME"]
+        outputs.out.file = "out.txt"
+        [stages.copied]
+        kind = "command"
+        inputs = { drawn = "drawn" }
+        [stages.copied.params]
+        argv = ["cp", "{input.drawn}", "{output.out}"]
+        outputs.out.file = "copy.txt"
+        "#,
+    );
+    context.write("undeclared", "first\n");
+    assert_eq!(context.executed(&[]), ["copied", "drawn"]);
+    context
+}
+
+/// What a run computed and did not count is told of that run, beside what counted, which others took.
+#[test]
+fn what_a_run_gave_that_differs_is_told_as_such() {
+    let context = unrepeatable();
+    context.write("undeclared", "second\n");
+    assert_eq!(context.executed(&["--force", "drawn"]), ["drawn"]);
+    let runs = context.runs();
+    let names: Vec<&str> = runs.iter().map(|run| run.file_name().unwrap()).collect();
+    let cells = |arguments: &[&str]| -> Vec<(String, String, String, Value)> {
+        let statement = json(&printed(&context, "in-toto", arguments));
+        let cells = statement["predicate"]["buildDefinition"]["internalParameters"]["cells"].clone();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let cells = cells.as_array().unwrap().iter();
+        cells
+            .map(|cell| {
+                (
+                    text(&cell["name"]),
+                    text(&cell["execution"]["run"]),
+                    text(&cell["outputs"][0]["digest"]["blake3"]),
+                    cell["divergedAt"].clone(),
+                )
+            })
+            .collect()
+    };
+    let (first, second) = (Digest::of(b"first\n").hex(), Digest::of(b"second\n").hex());
+    let cell = |name: &str, run: usize, digest: &str, diverged: Value| {
+        (
+            name.to_owned(),
+            names[run].to_owned(),
+            digest.to_owned(),
+            diverged,
+        )
+    };
+    let before = [
+        cell("drawn", 0, &first, Value::Null),
+        cell("copied", 0, &first, Value::Null),
+    ];
+    assert_eq!(cells(&[names[0]]), before);
+    let diverged = [&before[..], &[cell("drawn", 1, &second, "out".into())]].concat();
+    assert_eq!(cells(&["last"]), diverged);
+    assert_eq!(cells(&["drawn"]), before[..1]);
+    for (format, (_, problems)) in all(&context, &["last"]) {
+        assert_eq!(problems, [""; 0], "{format}");
+    }
+    leave(&context, "diverged", &["last"]);
+    // In PROV, what diverged is an activity of its own, at its own time, which nothing was derived from.
+    let prov = json(&printed(&context, "prov", &["last"]));
+    let activities = prov["activity"].as_object().unwrap();
+    let of_drawn: Vec<&Value> = activities
+        .values()
+        .filter(|activity| activity["prov:label"] == "drawn")
+        .collect();
+    assert_eq!(of_drawn.len(), 2);
+    let is_diverged = |activity: &Value| activity["provenir:divergedAt"] == "out";
+    let (own, other): (Vec<&Value>, Vec<&Value>) = of_drawn.into_iter().partition(|found| is_diverged(found));
+    assert!(own[0]["prov:startTime"].as_str() > other[0]["prov:endTime"].as_str());
+    let digest = |section: &str, end: &str| -> BTreeSet<String> {
+        let relations = prov[section].as_object().unwrap().values();
+        let ends = relations.map(|relation| relation[end].as_str().unwrap());
+        ends.filter_map(|id| prov["entity"][id]["provenir:blake3"].as_str().map(str::to_owned))
+            .collect()
+    };
+    assert!(digest("wasGeneratedBy", "prov:entity").contains(&second));
+    assert!(!digest("used", "prov:entity").contains(&second));
+    exported(&context, "ro-crate", &["last", "--out", "crate"]);
+    let metadata = String::from_utf8(context.read("crate/ro-crate-metadata.json")).unwrap();
+    assert!(
+        metadata
+            .contains("executed in this run; its output out is another than that of the result that counts"),
+        "{metadata}"
+    );
+}
+
+/// What a run computed again is told of that run, and nothing to have been used before it was there.
+#[test]
+fn what_a_run_computed_once_more_is_told_beside_what_counted() {
+    let context = chain();
+    context.executed(&[]);
+    assert_eq!(context.executed(&["--force", "first[a=2]"]), ["first[a=2]"]);
+    let runs = context.runs();
+    let names: Vec<&str> = runs.iter().map(|run| run.file_name().unwrap()).collect();
+    assert_true(&context, &["last"], None);
+    leave(&context, "repeated", &["last"]);
+    let statement = json(&printed(&context, "in-toto", &["last"]));
+    let cells = &statement["predicate"]["buildDefinition"]["internalParameters"]["cells"];
+    let cells = cells.as_array().unwrap();
+    assert_eq!(cells.len(), 8);
+    for (number, cell) in cells.iter().enumerate() {
+        let is_again = number == 7;
+        assert_eq!(cell["execution"]["run"], names[usize::from(is_again)]);
+        assert_eq!(cell["repeated"] == true, is_again);
+        assert_eq!(cell["divergedAt"], Value::Null);
+    }
+    assert_eq!(cells[7]["name"], "first[a=2]");
+    exported(&context, "ro-crate", &["last", "--out", "crate"]);
+    let metadata = String::from_utf8(context.read("crate/ro-crate-metadata.json")).unwrap();
+    assert!(
+        metadata.contains("executed in this run; it gave the same as the result that counted already"),
+        "{metadata}"
+    );
+}
+
+/// Where a result is gone, what another run gives counts from then on; what an earlier one gave stays its own.
+#[test]
+fn a_run_is_told_with_what_it_gave_when_another_result_counts_by_now() {
+    let context = unrepeatable();
+    let before = printed(&context, "in-toto", &["last"]);
+    let earlier = context.runs()[0].file_name().unwrap().to_owned();
+    fs_err::remove_dir_all(context.path("out")).unwrap();
+    let collect = ["gc", "--yes", "--grace", "0", "--keep-runs", "0"];
+    context.run(&collect).assert_code(0);
+    context.write("undeclared", "second\n");
+    assert_eq!(context.executed(&[]), ["copied", "drawn"]);
+    let cells = |text: &str| -> Vec<(Value, Value, Value)> {
+        let statement = json(text);
+        let cells = &statement["predicate"]["buildDefinition"]["internalParameters"]["cells"];
+        let cells = cells.as_array().unwrap().iter();
+        cells
+            .map(|cell| {
+                (
+                    cell["name"].clone(),
+                    cell["execution"].clone(),
+                    cell["outputs"][0]["digest"]["blake3"].clone(),
+                )
+            })
+            .collect()
+    };
+    assert_eq!(cells(&printed(&context, "in-toto", &[&earlier])), cells(&before));
+    assert_ne!(cells(&printed(&context, "in-toto", &["last"])), cells(&before));
+}
+
+#[test]
+fn a_file_that_has_the_bytes_stands_in_for_a_collected_object() {
+    let context = chain();
+    context.executed(&[]);
+    fs_err::rename(context.path("out/total.parquet"), context.path("kept.parquet")).unwrap();
+    let collect = ["gc", "--yes", "--grace", "0", "--keep-runs", "0"];
+    context.run(&collect).assert_code(0);
+    let outcome = exported(&context, "ro-crate", &["kept.parquet", "--out", "crate"]);
+    assert!(
+        outcome
+            .stderr
+            .contains("the bytes of 6 artifacts are not in the store any more"),
+        "{outcome:#?}"
+    );
+    assert_eq!(check_crate(&context.path("crate")).1, [""; 0]);
+    assert_eq!(
+        context.read("crate/published/kept.parquet"),
+        context.read("kept.parquet")
+    );
 }
 
 /// What was executed took what was there then, whatever has the same result today.

@@ -297,6 +297,30 @@ fn a_store_that_cannot_be_written_to_is_told_and_can_be_read() {
     context.check_store();
 }
 
+/// What took hours to find out is told, even where it cannot be written down.
+#[test]
+fn an_audit_of_a_store_that_cannot_be_written_to_tells_what_it_found() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let scratch = context.path("scratch");
+    fs_err::create_dir(&scratch).unwrap();
+    set_mode(&context.folder, 0o555);
+    set_mode(&scratch, 0o777);
+    let arguments = ["audit", "--all", "--quiet", "--scratch", "scratch/audit"];
+    let outcome = as_nobody(&context, &arguments);
+    set_mode(&context.folder, 0o755);
+    let Some(outcome) = outcome else {
+        eprintln!("SKIPPED: no way to become somebody who may not write (setpriv)");
+        return;
+    };
+    let outcome = outcome.assert_code(3);
+    assert!(
+        outcome.stdout.starts_with("7 of 7 cells reproduced") && outcome.stdout.contains("; not recorded\n"),
+        "{outcome:#?}"
+    );
+    assert!(outcome.stderr.contains("cannot record the audit"), "{outcome:#?}");
+}
+
 #[test]
 fn a_store_that_may_not_be_read_is_not_said_to_be_missing() {
     let context = Context::new(CHAIN);

@@ -153,6 +153,102 @@ fn two_runs_are_compared_from_the_manifest_to_the_numbers() {
     );
 }
 
+#[test]
+fn what_a_run_has_no_result_of_is_told_with_the_reason() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "failing"
+        stages.may = { kind = "fail", params = { message = "no luck", fails = false } }
+        stages.after = { kind = "noop", inputs = { one = "may" }, params = { value = 1 } }
+        stages.aside = { kind = "noop", params = { value = 7 } }
+        "#,
+    );
+    context.executed(&[]);
+    context
+        .run(&["run", "--quiet", "--set", "stages.may.params.fails=true"])
+        .assert_code(1);
+    context.executed(&["--only", "aside", "--force", "aside"]);
+    let names: Vec<String> = context
+        .runs()
+        .iter()
+        .map(|run| run.file_name().unwrap().to_owned())
+        .collect();
+    let diff = |old: usize, new: usize| {
+        let outcome = context.run(&["diff", &names[old], &names[new]]).assert_code(0);
+        let (_, artifacts) = outcome.stdout.split_once("\nartifacts: ").unwrap();
+        artifacts.to_owned()
+    };
+    insta::assert_snapshot!(diff(0, 1), @r"
+    1 cell the same in both
+      may: failed in the second: no luck
+      after: did not run in the second, because may, which it needs, failed there
+    ");
+    insta::assert_snapshot!(diff(1, 0), @r"
+    1 cell the same in both
+      may: failed in the first: no luck
+      after: did not run in the first, because may, which it needs, failed there
+    ");
+    insta::assert_snapshot!(diff(0, 2), @r"
+    1 cell the same in both
+      may: only in the first
+      after: only in the first
+    ");
+}
+
+#[test]
+fn what_an_interrupted_run_did_not_come_to_is_told_as_such() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "interrupted"
+        stages.slow = { kind = "sleep", params = { seconds = 0 } }
+        stages.after = { kind = "noop", inputs = { one = "slow" }, params = { value = 1 } }
+        "#,
+    );
+    context.executed(&[]);
+    let mut running = context.start(&["--set", "stages.slow.params.seconds=600"]);
+    running.wait_for("cell-started", "slow");
+    running.signal(rustix::process::Signal::INT);
+    running.finish();
+    let runs = listed(&context, &[]);
+    let told = context.run(&["diff", runs[1]["run"].as_str().unwrap(), "last"]);
+    let (_, told) = told.stdout.split_once("\nartifacts: ").unwrap();
+    insta::assert_snapshot!(told, @r"
+    0 cells the same in both
+      slow: was not finished in the second, which stopped before
+      after: was not finished in the second, which stopped before
+    ");
+}
+
+#[test]
+fn metrics_of_tables_that_are_gone_are_missed_aloud() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let gone = context.object("second[a=2]");
+    context.executed(&["--set", "stages.second.params.value=0.75"]);
+    fs_err::remove_file(gone).unwrap();
+    let runs = context.runs();
+    let (old, new) = (runs[0].file_name().unwrap(), runs[1].file_name().unwrap());
+    let told = context.run(&["diff", old, new]).assert_code(0).stdout;
+    let (_, told) = told.split_once("\nmetrics (means of columns)\n").unwrap();
+    insta::assert_snapshot!(told, @r"
+      cell             column  before  after  change
+      second[a=1].sum  value   1.5     1.75   +0.25
+      second[a=3].sum  value   3.5     3.75   +0.25
+      total.sum        value   7.5     8.25   +0.75
+
+    metrics that are not compared
+      second[a=2].sum, because it is not in the store any more
+    ");
+    let outcome = context.run(&["diff", old, new, "--json"]).assert_code(0);
+    let found: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(
+        found["not_compared"],
+        json!([{ "cell": "second[a=2]", "output": "sum", "reason": "it is not in the store any more" }])
+    );
+}
+
 /// A file that was never added to the repository is in no commit, which says nothing of it.
 #[test]
 fn files_that_the_repository_does_not_hold_are_named_beside_the_commit() {
@@ -221,6 +317,10 @@ fn renamed_stages_are_paired_and_runs_that_executed_nothing_have_no_platform() {
         let line = format!("  begin[a={a}]: the same as `first[a={a}]`, which it was named before\n");
         assert!(told.contains(&line), "{told}");
     }
+    assert!(
+        told.contains("\nartifacts: 7 cells the same in both, 3 of them under another name\n"),
+        "{told}"
+    );
     assert!(
         !told.contains("only in the") && !told.contains("platform"),
         "{told}"

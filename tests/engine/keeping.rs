@@ -289,6 +289,69 @@ fn a_published_figure_keeps_all_that_it_was_made_from() {
     assert_eq!(context.executed(&[]), ["aside"]);
 }
 
+/// What is kept and what would go is counted in the same bytes: those of objects and of the files of results.
+#[test]
+fn rows_totals_and_what_is_kept_are_counted_alike() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let size: u64 = ["cache/objects-v1", "cache/results-v1"]
+        .iter()
+        .flat_map(|folder| files(&context.path(folder)))
+        .map(|path| path.metadata().unwrap().len())
+        .sum();
+    let found = json(&context, &["gc", "--json"], 0);
+    assert_eq!(found["kept"]["bytes"], size);
+    fs_err::remove_dir_all(context.path("out")).unwrap();
+    let found = json(&context, &[&["gc", "--json"], &LITTLE[..]].concat(), 0);
+    assert_eq!(found["kept"]["bytes"], 0);
+    assert_eq!(found["unwanted"]["bytes"], size);
+    let rows = found["unwanted"]["results"].as_array().unwrap().iter();
+    let rows: u64 = rows.map(|row| row["bytes"].as_u64().unwrap()).sum();
+    assert_eq!(rows, size);
+    let found = json(&context, &[&["gc", "--json", "--yes"], &LITTLE[..]].concat(), 0);
+    assert_eq!(found["removed"]["bytes"], size);
+}
+
+#[test]
+fn what_no_record_names_is_not_called_by_a_name() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    for gone in ["out", "cache/runs-v1"] {
+        fs_err::remove_dir_all(context.path(gone)).unwrap();
+    }
+    let told = context
+        .run(&[&["gc"], &LITTLE[..]].concat())
+        .assert_code(0)
+        .stdout;
+    assert_eq!(
+        told.matches("\n  not recorded (kind noop)  ").count(),
+        7,
+        "{told}"
+    );
+    let found = json(&context, &[&["gc", "--json"], &LITTLE[..]].concat(), 0);
+    let row = &found["unwanted"]["results"][0];
+    assert_eq!((&row["cell"], &row["kind"]), (&Value::Null, &Value::from("noop")));
+}
+
+#[test]
+fn a_copy_that_was_altered_is_told_and_keeps_what_it_was() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let reasons = || json(&context, &[&["gc", "--json"], &LITTLE[..]].concat(), 0)["kept"]["results"].clone();
+    let others = "needed by others of them";
+    assert_eq!(reasons(), serde_json::json!({ others: 6, "published": 1 }));
+    // The same bytes, written anew.
+    let bytes = context.read("out/total.parquet");
+    fs_err::remove_file(context.path("out/total.parquet")).unwrap();
+    fs_err::write(context.path("out/total.parquet"), bytes).unwrap();
+    assert_eq!(reasons(), serde_json::json!({ others: 6, "published": 1 }));
+    context.write("out/total.parquet", "altered");
+    assert_eq!(
+        reasons(),
+        serde_json::json!({ others: 6, "published and altered since": 1 })
+    );
+}
+
 #[test]
 fn pins_keep_runs_and_cells_until_they_are_taken_away() {
     let context = Context::new(CHAIN);

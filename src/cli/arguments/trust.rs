@@ -153,7 +153,8 @@ pub(in crate::cli) struct AuditArguments {
     #[arg(long, conflicts_with = "cell")]
     pub(in crate::cli) all: bool,
     /// On another platform than the one that gave a result, hold numbers that simulation or training gives to this: the largest
-    /// difference, relative to the greatest magnitude of its column or tensor [default: tell such differences, judge none].
+    /// difference, relative to the greatest magnitude of its column or tensor [default: tell such differences, judge none]. On the
+    /// platform that gave it, a result is to come out the same to the bit, whatever the tolerance.
     #[arg(long, value_name = "SHARE", value_parser = measure::parse_share)]
     pub(in crate::cli) tolerance: Option<f64>,
     /// Processor cores that cells may occupy together [default: all].

@@ -155,10 +155,17 @@ fn tell(which: Option<String>, provenance: &Provenance, without_data: bool) {
     let count = |number: usize, what: &str| {
         format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
     };
+    let told = provenance.cells.len();
+    let cells = told + provenance.cells.iter().map(|cell| cell.also.len()).sum::<usize>();
+    let alike = if cells > told {
+        format!(" ({})", count(told, "different action"))
+    } else {
+        String::new()
+    };
     terminal::say(&format!(
-        "{}: {}, {} ({} bytes{}), {} from outside",
+        "{}: {}{alike}, {} ({} bytes{}), {} from outside",
         provenance.title,
-        count(provenance.cells.len(), "cell"),
+        count(cells, "cell"),
         count(provenance.artifacts.len(), "artifact"),
         grouped(usize::try_from(bytes).unwrap_or(usize::MAX)),
         if without_data {

@@ -6,10 +6,11 @@ use super::wanted;
 use crate::cli::arguments::DiffArguments;
 use crate::cli::describe::{means, number};
 use crate::cli::error::{CommandError, Exit};
+use crate::cli::measure::count;
 use crate::cli::{Edition, session, terminal};
 use crate::display::grouped;
 use crate::exec::{Difference, cut_apart};
-use crate::lineage::{CellDifference, RunDifference, shown};
+use crate::lineage::{CellDifference, RunDifference, Shortfall, Which, shown};
 use crate::record::{History, PastRun};
 use crate::store::{Artifact, Store};
 
@@ -28,6 +29,14 @@ struct Metric {
     means: [Option<f64>; 2],
 }
 
+/// An output that differs and of which no metrics can be compared.
+struct Unmeasured {
+    cell: String,
+    port: String,
+    /// Why, in words that follow "because".
+    reason: &'static str,
+}
+
 /// `diff`.
 pub(in crate::cli) fn diff(edition: &Edition, arguments: &DiffArguments) -> Result<Exit, CommandError> {
     let store = session::existing(&arguments.store)?;
@@ -44,7 +53,7 @@ pub(in crate::cli) fn diff(edition: &Edition, arguments: &DiffArguments) -> Resu
     };
     let (old, new) = (run(old)?, run(new)?);
     let found = RunDifference::of(&store, &history, &edition.registry(), old, new)?;
-    let metrics = metrics(&store, &found);
+    let (metrics, unmeasured) = metrics(&store, &found);
     if arguments.json {
         let value = json!({
             "old": old.stored.id,
@@ -58,18 +67,27 @@ pub(in crate::cli) fn diff(edition: &Edition, arguments: &DiffArguments) -> Resu
                 "cell": metric.cell, "output": metric.port, "column": metric.column,
                 "old": metric.means[0], "new": metric.means[1],
             })).collect::<Vec<_>>(),
+            "not_compared": unmeasured.iter().map(|unmeasured| json!({
+                "cell": unmeasured.cell, "output": unmeasured.port, "reason": unmeasured.reason,
+            })).collect::<Vec<_>>(),
         });
         let text = serde_json::to_string_pretty(&value).map_err(std::io::Error::from)?;
         terminal::print(&format!("{text}\n"))?;
     } else {
         let shown = if arguments.all { usize::MAX } else { SHOWN };
-        terminal::print(&in_words(old, new, &found, &metrics, shown))?;
+        terminal::print(&in_words(old, new, &found, (&metrics, &unmeasured), shown))?;
     }
     Ok(Exit::Done)
 }
 
 /// In words, with so many cells and metrics at most.
-fn in_words(old: &PastRun, new: &PastRun, found: &RunDifference, metrics: &[Metric], shown: usize) -> String {
+fn in_words(
+    old: &PastRun,
+    new: &PastRun,
+    found: &RunDifference,
+    (metrics, unmeasured): (&[Metric], &[Unmeasured]),
+    shown: usize,
+) -> String {
     let more = |total: usize| format!("  and {} more; `--all` shows them\n", grouped(total - shown));
     let mut text = format!("from run {} to run {}\n", old.stored.id, new.stored.id);
     if !found.manifest.is_empty() {
@@ -91,10 +109,16 @@ fn in_words(old: &PastRun, new: &PastRun, found: &RunDifference, metrics: &[Metr
             };
         }
     }
+    let renamed = found.cells.values();
+    let renamed = renamed.filter(|difference| matches!(difference, CellDifference::Renamed { .. }));
+    let renamed = match renamed.count() {
+        0 => String::new(),
+        number => format!(", {} of them under another name", grouped(number)),
+    };
     let _ = writeln!(
         text,
-        "\nartifacts: {} the same in both",
-        crate::cli::measure::count(found.same, "cell")
+        "\nartifacts: {} the same in both{renamed}",
+        count(found.same, "cell")
     );
     for (cell, difference) in found.cells.iter().take(shown) {
         let _ = writeln!(text, "  {cell}: {}", of_cell(difference));
@@ -133,6 +157,15 @@ fn in_words(old: &PastRun, new: &PastRun, found: &RunDifference, metrics: &[Metr
             text.push_str(&more(metrics.len()));
         }
     }
+    if !unmeasured.is_empty() {
+        text.push_str("\nmetrics that are not compared\n");
+        for Unmeasured { cell, port, reason } in unmeasured.iter().take(shown) {
+            let _ = writeln!(text, "  {cell}.{port}, because {reason}");
+        }
+        if unmeasured.len() > shown {
+            text.push_str(&more(unmeasured.len()));
+        }
+    }
     text
 }
 
@@ -154,6 +187,27 @@ fn of_cell(difference: &CellDifference) -> String {
     match difference {
         CellDifference::Removed => "only in the first".to_owned(),
         CellDifference::Added => "only in the second".to_owned(),
+        CellDifference::Unfinished { run, shortfall } => {
+            let run = match run {
+                Which::First => "first",
+                Which::Second => "second",
+            };
+            match shortfall {
+                Shortfall::Failed { message } => {
+                    format!(
+                        "failed in the {run}: {}",
+                        message.lines().next().unwrap_or_default()
+                    )
+                }
+                Shortfall::Blocked { by } => {
+                    format!("did not run in the {run}, because {by}, which it needs, failed there")
+                }
+                Shortfall::Cancelled => format!("was not finished in the {run}, which stopped before"),
+                Shortfall::EndNotRecorded => {
+                    format!("has no result in the {run}, whose end is not recorded")
+                }
+            }
+        }
         CellDifference::Renamed { old } => format!("the same as `{old}`, which it was named before"),
         CellDifference::Action { differences, .. } if differences.is_empty() => {
             "another action gave the same".to_owned()
@@ -185,23 +239,32 @@ fn of_cell(difference: &CellDifference) -> String {
     }
 }
 
-/// Means of the number columns of tables that differ, where both are still in the store.
-fn metrics(store: &Store, found: &RunDifference) -> Vec<Metric> {
-    let mut metrics = Vec::new();
+/// Means of the number columns of tables that differ, and the tables of which they cannot be told.
+fn metrics(store: &Store, found: &RunDifference) -> (Vec<Metric>, Vec<Unmeasured>) {
+    let (mut metrics, mut unmeasured) = (Vec::new(), Vec::new());
     for (cell, difference) in &found.cells {
         let CellDifference::Artifacts { outputs, .. } = difference else {
             continue;
         };
         for (before, after) in outputs {
-            let (Some(old), Some(new)) = (of_table(store, before), of_table(store, after)) else {
-                continue;
+            let (old, new) = match (of_table(store, before), of_table(store, after)) {
+                (Ok(Some(old)), Ok(Some(new))) => (old, new),
+                (Err(reason), _) | (_, Err(reason)) => {
+                    unmeasured.push(Unmeasured {
+                        cell: cell.clone(),
+                        port: before.port.clone(),
+                        reason,
+                    });
+                    continue;
+                }
+                _ => continue,
             };
             for (column, mean) in &old {
                 let other = new
                     .iter()
                     .find(|(name, _)| name == column)
                     .and_then(|(_, mean)| *mean);
-                if other != *mean {
+                if !is_same(*mean, other) {
                     metrics.push(Metric {
                         cell: cell.clone(),
                         port: before.port.clone(),
@@ -212,15 +275,52 @@ fn metrics(store: &Store, found: &RunDifference) -> Vec<Metric> {
             }
         }
     }
-    metrics
+    (metrics, unmeasured)
 }
 
-/// Names and means of a table's number columns; `None` where it is no table, long, gone or damaged.
-fn of_table(store: &Store, artifact: &Artifact) -> Option<Vec<(String, Option<f64>)>> {
-    if artifact.extension != "parquet" || artifact.size > LONGEST {
-        return None;
+/// Whether two means are the same: also where neither is a number.
+fn is_same(old: Option<f64>, new: Option<f64>) -> bool {
+    match (old, new) {
+        (Some(old), Some(new)) => match old.partial_cmp(&new) {
+            Some(order) => order.is_eq(),
+            None => old.is_nan() && new.is_nan(),
+        },
+        (old, new) => old.is_none() && new.is_none(),
+    }
+}
+
+/// Names and means of a table's number columns.
+type Means = Vec<(String, Option<f64>)>;
+
+/// Those of an artifact; `None` where it is no table, and why not where they cannot be told.
+fn of_table(store: &Store, artifact: &Artifact) -> Result<Option<Means>, &'static str> {
+    if artifact.extension != "parquet" {
+        return Ok(None);
+    }
+    if artifact.size > LONGEST {
+        return Err("it is longer than 64 MiB");
     }
     let path = store.layout().object(&artifact.object);
-    let table = provenir_table::read(&path, Some(artifact.object)).ok()?;
-    means(&table).ok()
+    if !path.exists() {
+        return Err("it is not in the store any more");
+    }
+    let table = provenir_table::read(&path, Some(artifact.object)).ok();
+    let means = table.and_then(|table| means(&table).ok());
+    means.map(Some).ok_or("it cannot be read")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_a_number_twice_is_the_same() {
+        assert!(is_same(Some(f64::NAN), Some(f64::NAN)));
+        assert!(is_same(None, None) && is_same(Some(1.5), Some(1.5)));
+        assert!(
+            !is_same(Some(f64::NAN), Some(1.0))
+                && !is_same(Some(1.0), None)
+                && !is_same(Some(1.0), Some(2.0))
+        );
+    }
 }

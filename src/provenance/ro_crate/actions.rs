@@ -4,7 +4,7 @@ use super::graph::{Graph, reference, several, without_nulls};
 use super::workflow::{Role, exemplify, parameter, step, tool};
 use super::{Crate, MANIFEST};
 use crate::provenance::identity::{HOME, encoded, offset_time, uri};
-use crate::provenance::model::{Cell, Ending, Run};
+use crate::provenance::model::{Cell, Ending, Repetition, Run};
 use crate::record::Git;
 
 const COMPLETED: &str = "http://schema.org/CompletedActionStatus";
@@ -15,7 +15,7 @@ fn run_id(run: &Run) -> String {
 }
 
 fn cell_id(cell: &Cell) -> String {
-    format!("#action-{}", cell.key)
+    format!("#action-{}", cell.id)
 }
 
 fn engine_id(run: &Run) -> String {
@@ -37,7 +37,7 @@ impl Crate<'_> {
         for cell in &self.provenance.cells {
             self.add_cell(graph, cell);
             actions.push(cell_id(cell));
-            let control = format!("#control-{}", cell.key);
+            let control = format!("#control-{}", cell.id);
             graph.add(json!({
                 "@id": control,
                 "@type": "ControlAction",
@@ -98,16 +98,18 @@ impl Crate<'_> {
                 Value::Array(_) | Value::Object(_) | Value::Null => Value::from(value.to_string()),
                 plain => plain.clone(),
             };
-            let object = graph.value(format!("#parameter-{}/{}", cell.key, encoded(name)), name, &plain);
+            let object = graph.value(format!("#parameter-{}/{}", cell.id, encoded(name)), name, &plain);
             exemplify(graph, &parameter(cell, Role::Parameter, name), &object);
             objects.push(object);
         }
-        let results = cell.outputs.iter().map(|output| {
-            let result = self.id(&self.provenance.artifacts[output.artifact].file);
-            exemplify(graph, &parameter(cell, Role::Output, &output.port), &result);
-            result
-        });
-        let results: Vec<String> = results.collect();
+        let mut results = Vec::new();
+        for output in &cell.outputs {
+            for file in self.provenance.artifacts[output.artifact].files(output) {
+                let result = self.id(file);
+                exemplify(graph, &parameter(cell, Role::Output, &output.port), &result);
+                results.push(result);
+            }
+        }
         let execution = cell.execution.as_ref();
         let platform = execution.map(|execution| {
             let entries = execution.platform.iter();
@@ -120,7 +122,7 @@ impl Crate<'_> {
                 .collect::<Vec<String>>()
         });
         let usage = execution.map(|execution| {
-            let id = format!("#seconds-{}", cell.key);
+            let id = format!("#seconds-{}", cell.id);
             graph.add(json!({
                 "@id": id,
                 "@type": "PropertyValue",
@@ -158,6 +160,13 @@ impl Crate<'_> {
             Some(run) => told.push_str(&format!("; executed in run {}", self.provenance.runs[run].id)),
             None => told.push_str("; no record tells when it was executed"),
         }
+        match &cell.repetition {
+            Some(Repetition::Same) => told.push_str("; it gave the same as the result that counted already"),
+            Some(Repetition::Diverged { port }) => told.push_str(&format!(
+                "; its output {port} is another than that of the result that counts, beside which what it gave is kept"
+            )),
+            None => {}
+        }
         if !cell.also.is_empty() {
             told.push_str(&format!("; also {}", cell.also.join(", ")));
         }
@@ -175,7 +184,8 @@ impl Crate<'_> {
         };
         let outputs = self.provenance.cells.iter().filter(executed_here);
         let outputs = outputs.flat_map(|cell| &cell.outputs);
-        let files = outputs.map(|output| self.id(&self.provenance.artifacts[output.artifact].file));
+        let files = outputs.flat_map(|output| self.provenance.artifacts[output.artifact].files(output));
+        let files = files.map(|file| self.id(file));
         let sources = self.provenance.sources.iter().map(|source| self.id(&source.file));
         let mut objects: Vec<String> = if is_main { sources.collect() } else { Vec::new() };
         if !is_main {

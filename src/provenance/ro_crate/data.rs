@@ -1,8 +1,11 @@
+use std::collections::BTreeSet;
+
+use camino::Utf8PathBuf;
 use serde_json::{Value, json};
 
 use super::Crate;
 use super::graph::{Graph, several, without_nulls};
-use crate::provenance::model::{Artifact, File, Output, Source};
+use crate::provenance::model::{File, Output, Source};
 
 impl Crate<'_> {
     /// Whether a file lies in the crate.
@@ -40,8 +43,21 @@ impl Crate<'_> {
             outputs[output.artifact].push(output);
         }
         for (artifact, outputs) in self.provenance.artifacts.iter().zip(&outputs) {
-            graph.add(self.artifact(artifact, outputs));
+            let copies = artifact.copies.iter();
+            let apart: BTreeSet<&Utf8PathBuf> = copies
+                .clone()
+                .filter(|copy| self.holds(&copy.file))
+                .map(|copy| &copy.path)
+                .collect();
+            let published = outputs.iter().flat_map(|output| &output.published);
+            let published = published.filter(|path| !apart.contains(path));
+            let entity = self.artifact(&artifact.file, &artifact.name, outputs, published);
+            graph.add(entity);
             parts.push(self.id(&artifact.file));
+            for copy in copies.filter(|copy| apart.contains(&copy.path)) {
+                graph.add(self.artifact(&copy.file, &copy.name, outputs, std::iter::once(&copy.path)));
+                parts.push(self.id(&copy.file));
+            }
         }
         for source in &self.provenance.sources {
             graph.add(self.source(source));
@@ -79,9 +95,15 @@ impl Crate<'_> {
         }))
     }
 
-    /// A file that cells gave, as these outputs.
-    fn artifact(&self, artifact: &Artifact, outputs: &[&Output]) -> Value {
-        let mut entity = self.file(&artifact.file, &artifact.name);
+    /// A file that cells gave, as these outputs, and what it was published as.
+    fn artifact<'p>(
+        &self,
+        file: &File,
+        name: &str,
+        outputs: &[&Output],
+        published: impl Iterator<Item = &'p Utf8PathBuf>,
+    ) -> Value {
+        let mut entity = self.file(file, name);
         if let Some(output) = outputs.first() {
             entity["contentBlake3"] = output.content.hex().into();
             if let Some(rows) = output.rows {
@@ -91,11 +113,7 @@ impl Crate<'_> {
                 entity["volatile"] = true.into();
             }
         }
-        let published: Vec<Value> = outputs
-            .iter()
-            .flat_map(|output| &output.published)
-            .map(|path| path.as_str().into())
-            .collect();
+        let published: Vec<Value> = published.map(|path| path.as_str().into()).collect();
         if !published.is_empty() {
             entity["publishedAs"] = if let [one] = &published[..] {
                 one.clone()
@@ -118,9 +136,10 @@ impl Crate<'_> {
     /// References to the artifacts of subjects.
     pub(super) fn subjects(&self) -> Value {
         let subjects = self.provenance.subjects.iter();
-        several(subjects.map(|(cell, output)| {
+        let files = subjects.flat_map(|(cell, output)| {
             let output = &self.provenance.cells[*cell].outputs[*output];
-            self.id(&self.provenance.artifacts[output.artifact].file)
-        }))
+            self.provenance.artifacts[output.artifact].files(output)
+        });
+        several(files.map(|file| self.id(file)))
     }
 }

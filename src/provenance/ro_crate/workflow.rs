@@ -219,9 +219,10 @@ impl Crate<'_> {
                 encoded(&cell.stage),
                 encoded(&output.port)
             );
-            let file = self.id(&self.provenance.artifacts[output.artifact].file);
             add_formal(graph, &id, &format!("{}.{}", cell.stage, output.port), "File");
-            exemplify(graph, &id, &file);
+            for file in self.provenance.artifacts[output.artifact].files(output) {
+                exemplify(graph, &id, &self.id(file));
+            }
             graph.refer(MANIFEST, "output", &id);
         }
     }

@@ -69,12 +69,12 @@ impl Recorder<'_> {
 
     /// Writes down a run that executed nothing: in a line where the latest run of the manifest had the same, and else as
     /// every other, so that it can be compared and its results are kept.
-    pub(super) fn note(&mut self, summary: &Summary) -> io::Result<()> {
+    pub(super) fn note(&mut self, summary: &Summary, published: &[Utf8PathBuf]) -> io::Result<()> {
         let is_render = is_render(&self.request.command);
         let repeats = if is_render { None } else { self.repeated()? };
         if !is_render && repeats.is_none() {
             self.begin()?;
-            return self.finish(summary);
+            return self.finish(summary, published);
         }
         fs_err::create_dir_all(self.store.layout().runs())?;
         let noop = Noop {
