@@ -138,28 +138,21 @@ pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exi
         left_out: names(&left_out),
         incomparable: names(&incomparable),
     };
-    if arguments.json {
-        let text = serde_json::to_string_pretty(&as_json(&found)).map_err(std::io::Error::from)?;
-        terminal::print(&format!("{text}\n"))?;
+    tell(&found, arguments.json)?;
+    match unrecorded {
+        Some(error) => Err(error.into()),
+        None if interrupted => Ok(Exit::Interrupted),
+        None => Ok(found.exit()),
+    }
+}
+
+fn tell(found: &Found, json: bool) -> Result<(), CommandError> {
+    if json {
+        let text = serde_json::to_string_pretty(&as_json(found)).map_err(std::io::Error::from)?;
+        terminal::print(&format!("{text}\n"))
     } else {
-        terminal::print(&in_words(&found))?;
+        terminal::print(&in_words(found))
     }
-    if let Some(error) = unrecorded {
-        return Err(error.into());
-    }
-    if interrupted {
-        return Ok(Exit::Interrupted);
-    }
-    let is_bad = found
-        .audited
-        .iter()
-        .any(|found| matches!(found.verdict, Verdict::Differs { .. } | Verdict::Failed { .. }));
-    // What was asked for by name and not done is no success.
-    Ok(if is_bad || !found.refused.is_empty() {
-        Exit::StageFailed
-    } else {
-        Exit::Done
-    })
 }
 
 /// Without a word on what is to be audited nothing is: all of it may take days.
@@ -267,6 +260,21 @@ struct Found {
     divergences: Vec<Divergence>,
     /// How many there are of other cells of the manifest.
     other_divergences: usize,
+}
+
+impl Found {
+    /// What was asked for by name and not done is no success.
+    fn exit(&self) -> Exit {
+        let is_bad = self
+            .audited
+            .iter()
+            .any(|found| matches!(found.verdict, Verdict::Differs { .. } | Verdict::Failed { .. }));
+        if is_bad || !self.refused.is_empty() {
+            Exit::StageFailed
+        } else {
+            Exit::Done
+        }
+    }
 }
 
 /// A cell that was named and could not be computed again.

@@ -125,6 +125,7 @@ impl Staged {
 
     /// The same, executed because a person wanted it although the store has a result: what is not repeatable in that, as a
     /// measured time, is replaced.
+    #[must_use]
     pub fn renewing(self) -> Self {
         Self { renews: true, ..self }
     }

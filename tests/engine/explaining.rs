@@ -911,12 +911,11 @@ fn what_a_killed_run_could_not_record_is_known_from_its_events() {
     }
     // What came from elsewhere it did not compute: nothing says that it began that.
     let events = fs_err::read_to_string(run.join("events.jsonl")).unwrap();
-    let others: String = events
+    let others: Vec<&str> = events
         .lines()
         .filter(|line| !(line.contains("cell-started") && line.contains("\"total\"")))
-        .map(|line| format!("{line}\n"))
         .collect();
-    fs_err::write(run.join("events.jsonl"), others).unwrap();
+    fs_err::write(run.join("events.jsonl"), others.join("\n") + "\n").unwrap();
     let why = said(&context, &["why", "total"]);
     assert!(why.contains("no run recorded here computed it"), "{why}");
 }
