@@ -43,13 +43,11 @@ pub(super) fn compare_inputs(old: &[ActionInput], new: &[ActionInput], found: &m
     let (old, new) = (by_port(old), by_port(new));
     let ports: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
     for port in ports {
-        let (mut old, mut new) = (
-            old.get(port).cloned().unwrap_or_default(),
-            new.get(port).cloned().unwrap_or_default(),
-        );
-        let takes_one = is_single(&old) && is_single(&new);
-        let renamed = take_renamed(&mut old, &mut new);
-        let (old, new) = (&old, &new);
+        let mut old = old.get(port).cloned().unwrap_or_default();
+        let new = &new.get(port).cloned().unwrap_or_default();
+        let takes_one = is_single(&old) && is_single(new);
+        let renamed = rename(&mut old, new);
+        let old = &old;
         let added = new.keys().filter(|place| !old.contains_key(*place)).count();
         let removed = old.keys().filter(|place| !new.contains_key(*place)).count();
         let changed = new
@@ -75,9 +73,11 @@ fn is_single(port: &Port<'_>) -> bool {
     port.keys().all(|(labels, _)| labels.is_empty()) && port.len() < 2
 }
 
-/// Takes out what is the same but for the name by which the consumer knows it (that of a member of a union is its own only as
-/// long as there are others): the names before and now.
-fn take_renamed<'a>(old: &mut Port<'a>, new: &mut Port<'a>) -> Vec<(String, String)> {
+/// Gives what is the same but for the name by which the consumer knows it (that of a member of a union is its own only as long
+/// as there are others) the name that it has now: the names before and now.
+fn rename<'a>(old: &mut Port<'a>, new: &Port<'a>) -> Vec<(String, String)> {
+    let sources = |port: &Port<'a>| -> BTreeSet<&'a str> { port.keys().map(|(_, source)| *source).collect() };
+    let (before, after) = (sources(old), sources(new));
     let mut renamed = BTreeSet::new();
     let gone: Vec<_> = old
         .keys()
@@ -93,25 +93,24 @@ fn take_renamed<'a>(old: &mut Port<'a>, new: &mut Port<'a>) -> Vec<(String, Stri
             continue;
         };
         let now = *now;
-        renamed.insert((source.to_owned(), now.1.to_owned()));
+        renamed.insert((source, now.1));
         old.remove(&place);
-        new.remove(&now);
+        old.insert(now, content);
     }
     // What else that member gave has its new name, too, and is compared with what it gives by that.
-    for (before, now) in &renamed {
-        let is_whole = |port: &Port<'a>, name: &str| port.keys().all(|(_, source)| *source != name);
-        if !is_whole(new, before) || !is_whole(old, now) {
+    for (was, now) in &renamed {
+        if after.contains(was) || before.contains(now) {
             continue;
         }
         let others: Vec<_> = old
             .keys()
             .copied()
-            .filter(|(_, source)| source == before)
+            .filter(|(_, source)| source == was)
             .filter_map(|place| {
                 let mut counterparts = new.keys().copied();
                 Some((
                     place,
-                    counterparts.find(|found| found.0 == place.0 && found.1 == now)?,
+                    counterparts.find(|found| found.0 == place.0 && found.1 == *now)?,
                 ))
             })
             .collect();
@@ -121,7 +120,8 @@ fn take_renamed<'a>(old: &mut Port<'a>, new: &mut Port<'a>) -> Vec<(String, Stri
             }
         }
     }
-    renamed.into_iter().collect()
+    let names = renamed.into_iter();
+    names.map(|(was, now)| (was.to_owned(), now.to_owned())).collect()
 }
 
 /// What tells the artifacts of one side that the other does not have: values of one axis where those say it all, or else
