@@ -265,6 +265,21 @@ impl Scheduler<'_, '_> {
         }
     }
 
+    /// An object that a cell could not read is as it was stored: a collection beside this run had taken it aside, and has put it
+    /// back because it was wanted. Has the cell begin once more, and says whether that may help.
+    fn read_again(&mut self, reader: CellIndex, key: ActionKey) -> bool {
+        /// More often is no accident.
+        const MOST: u32 = 5;
+        let times = self.reread.entry(reader).or_default();
+        *times += 1;
+        if *times > MOST || self.is_stopping() {
+            return false;
+        }
+        self.states[reader] = State::Ready(key);
+        self.ready.insert(reader);
+        true
+    }
+
     /// An object that a cell was to read is damaged: takes it out of the store and has the cell that makes it run
     /// again, with the reader waiting for it. Says whether it could.
     fn repair(&mut self, reader: CellIndex, key: ActionKey, object: Digest) -> Result<bool, StoreError> {
@@ -279,7 +294,7 @@ impl Scheduler<'_, '_> {
             (artifact.object == object).then_some(artifact.size)
         });
         if !self.store.discard_if_damaged(&object, lengths.max())? {
-            return Ok(false);
+            return Ok(self.read_again(reader, key));
         }
         let makes = |producer: CellIndex| {
             matches!(&self.states[producer], State::Done(result)

@@ -113,6 +113,8 @@ pub(super) struct Scheduler<'a, 's> {
     pub(super) forced: BTreeSet<CellIndex>,
     /// Cells that ran again because an object of theirs was damaged or gone: once is enough.
     pub(super) repaired: BTreeSet<CellIndex>,
+    /// How often cells were begun once more because an object that they had not found was back.
+    pub(super) reread: BTreeMap<CellIndex, u32>,
     /// Copies that are in their places, by cell and number of the copy.
     pub(super) published: BTreeMap<(CellIndex, usize), Utf8PathBuf>,
     /// Cells whose copies are still to be published; all, where none were yet.
@@ -190,6 +192,7 @@ impl<'a, 's> Scheduler<'a, 's> {
             committing: BTreeMap::new(),
             forced: options.force.clone(),
             repaired: BTreeSet::new(),
+            reread: BTreeMap::new(),
             published: BTreeMap::new(),
             unpublished: None,
             causes: BTreeMap::new(),

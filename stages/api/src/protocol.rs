@@ -183,6 +183,6 @@ pub struct Failed {
     pub message: String,
     /// What to do next, where that is known.
     pub help: Option<String>,
-    /// The object that was damaged, where that is the reason.
+    /// The object that was damaged, or was not there, where that is the reason.
     pub damaged: Option<Digest>,
 }

@@ -1,4 +1,4 @@
-use std::fmt;
+use std::{fmt, io};
 
 use provenir_api::Digest;
 use provenir_api::protocol::{Blame, Failed};
@@ -44,6 +44,17 @@ impl Failure {
     /// Whose fault it is.
     pub fn blame(&self) -> Blame {
         self.blame
+    }
+
+    /// What kept an input from being read: where it is damaged, or is not there, the command is told of the object.
+    pub(crate) fn of_input(error: TableError, object: Digest) -> Self {
+        let is_gone =
+            matches!(&error, TableError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound);
+        let failure = Self::from(error);
+        Self {
+            damaged: failure.damaged.or(is_gone.then_some(object)),
+            ..failure
+        }
     }
 
     fn new(blame: Blame, message: impl Into<String>) -> Self {

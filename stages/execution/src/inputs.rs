@@ -31,12 +31,12 @@ pub struct StoredInput {
 impl StoredInput {
     /// Copies the artifact to a file that is not there yet; verified while it is copied.
     pub fn copy(&self, to: &Utf8Path) -> Result<(), Failure> {
-        Ok(copy_verified(&self.path, self.object, to)?)
+        copy_verified(&self.path, self.object, to).map_err(|error| Failure::of_input(error, self.object))
     }
 
     /// The artifact as a table, verified.
     pub fn table(&self) -> Result<Table, Failure> {
-        Ok(read(&self.path, Some(self.object))?)
+        read(&self.path, Some(self.object)).map_err(|error| Failure::of_input(error, self.object))
     }
 }
 

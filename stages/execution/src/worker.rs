@@ -214,7 +214,8 @@ fn prepare<'a>(
             inputs = inputs.with_stored(&artifact.port, stored);
             continue;
         }
-        let table = tables.read(&artifact.path, artifact.object)?;
+        let read = tables.read(&artifact.path, artifact.object);
+        let table = read.map_err(|error| Failure::of_input(error, artifact.object))?;
         inputs = inputs.with(
             &artifact.port,
             Input {
