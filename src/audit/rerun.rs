@@ -11,7 +11,7 @@ use crate::clock;
 use crate::exec::{self, Options, Standing, Subscriber, Survey};
 use crate::plan::{CellIndex, Plan};
 use crate::record::Program;
-use crate::store::{ActionKey, ActionResult, Committed, Layout, Owner, Store, StoreError};
+use crate::store::{ActionKey, ActionResult, Committed, Layout, Owner, Store, StoreError, copy_verified};
 
 /// Which cells an audit computes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,8 +217,8 @@ pub fn audit(
     })
 }
 
-/// Lets the scratch store have a result without computing it: its objects by links, which leave the store's own files
-/// untouched.
+/// Lets the scratch store have a result without computing it: with copies of its objects, which share their blocks where the file
+/// system can. No link would do: one in the place of an object counts as none.
 fn lend(result: &Committed, store: &Store, again: &Layout) -> Result<(), StoreError> {
     let failed = || StoreError::io("cannot prepare the scratch store");
     for artifact in result.outputs() {
@@ -227,9 +227,14 @@ fn lend(result: &Committed, store: &Store, again: &Layout) -> Result<(), StoreEr
             again.object(&artifact.object),
         );
         fs_err::create_dir_all(to.parent().unwrap_or(&to)).map_err(failed())?;
-        match fs_err::os::unix::fs::symlink(from, to) {
-            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(failed()(error)),
-            _ => {}
+        if to.exists() {
+            continue;
+        }
+        if copy_verified(&from, &to).map_err(failed())? != artifact.object {
+            return Err(StoreError::Damaged {
+                object: artifact.object,
+                path: from,
+            });
         }
     }
     let to = again.result(&result.key());

@@ -222,7 +222,7 @@ fn divergences(
     let mut found = Vec::new();
     // Of cells that are one action, the first.
     for Audited { cell, key, .. } in audited.iter().filter(|found| open.remove(&found.key)) {
-        for second in graph.seconds(key) {
+        for second in graph.seconds(key).iter().filter(|second| !second.measured) {
             let run = second.run.as_ref();
             let runs = &graph.history().runs;
             let record = run.and_then(|(id, _)| runs.iter().find(|run| run.stored.id == *id));
@@ -237,7 +237,14 @@ fn divergences(
             });
         }
     }
-    let others = open.iter().map(|key| graph.seconds(key).len()).sum();
+    let diverged = |key: &ActionKey| {
+        graph
+            .seconds(key)
+            .iter()
+            .filter(|second| !second.measured)
+            .count()
+    };
+    let others = open.iter().map(diverged).sum();
     Ok((found, others))
 }
 

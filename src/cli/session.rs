@@ -88,6 +88,16 @@ pub(super) fn absolute(manifest: &Utf8Path) -> Result<Utf8PathBuf, CommandError>
     manifest::located(manifest).map_err(|message| CommandError::Environment { message, help: None })
 }
 
+/// The path of a file that a person names, as it was published: through links that the manifest's own path goes through, or else
+/// through none.
+pub(super) fn published_file(store: &Store, file: &Utf8Path) -> Result<Utf8PathBuf, CommandError> {
+    let named: Utf8PathBuf = environment::working_folder()?.join(file).components().collect();
+    Ok(match store.publication(&named)? {
+        Some(_) => named,
+        None => absolute(file)?,
+    })
+}
+
 /// The numeric platform as a text: what a worker says of it, sorted by name.
 fn platform(edition: &Edition) -> Result<String, CommandError> {
     let hello = greeting(&worker(edition)?)?;

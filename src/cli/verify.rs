@@ -35,6 +35,8 @@ enum State {
     Intact,
     Altered,
     Missing,
+    /// Another artifact, or figure, lies where it was published.
+    Replaced,
     /// It was not published, and has the bytes of this object.
     Same(Digest),
     /// It was not published from here; its seal fits.
@@ -66,6 +68,9 @@ impl Checked {
             ),
             State::SealedOtherwise => format!(
                 "`{path}` has a seal that fits, but not the bytes that the store has of the action that it names: it was changed and sealed again, or computed elsewhere\n"
+            ),
+            State::Replaced => format!(
+                "`{path}` is another artifact, or figure, than was published there; the next run replaces it\n"
             ),
             State::SealBroken => {
                 format!("`{path}` was altered since Provenir made it: its seal does not fit its content\n")
@@ -138,7 +143,7 @@ fn discard(store: &Store, found: &Verification) -> Result<(), CommandError> {
 
 impl Wanted {
     fn add(&mut self, store: &Store, what: &str) -> Result<(), CommandError> {
-        let path = session::absolute(Utf8Path::new(what))?;
+        let path = session::published_file(store, Utf8Path::new(what))?;
         match fs_err::metadata(&path) {
             Ok(metadata) if metadata.is_file() => return self.add_file(store, &path),
             Ok(_) => {
@@ -187,6 +192,7 @@ impl Wanted {
         let (found, _) = hash_file(path).map_err(failed())?;
         let state = match store.publication(path)? {
             Some(publication) if publication.object == found => State::Intact,
+            Some(_) if store.is_spare(path, &found).map_err(failed())? => State::Replaced,
             Some(_) => State::Altered,
             None if store.layout().object(&found).is_file() => {
                 self.scope.objects.insert(found);
@@ -407,6 +413,7 @@ impl Report<'_> {
                 State::Same(_) => "same-bytes",
                 State::Sealed => "sealed",
                 State::SealedOtherwise => "sealed-otherwise",
+                State::Replaced => "replaced",
                 State::SealBroken => "seal-broken",
             };
             json!({ "path": file.path, "state": state })

@@ -94,10 +94,13 @@ fn told(why: &Why, asked: &OverrideArguments) -> String {
             text.push_str(&changes(&why.changes, 4));
         }
         text.push_str("  whether it has to run is known only when these have run:\n");
-        let waits = why
-            .waits
-            .iter()
-            .map(|wait| (wait.cell.clone(), phrase(wait, 6, asked)));
+        let waits = why.waits.iter().map(|wait| {
+            let mut told = phrase(wait, 6, asked);
+            if let Some(attempt) = &wait.attempt {
+                let _ = writeln!(told, "      an earlier attempt {attempt}");
+            }
+            (wait.cell.clone(), told)
+        });
         for (cells, told) in grouped(waits) {
             let _ = write!(text, "    {}: {told}", names(&cells));
         }

@@ -33,7 +33,10 @@ pub(super) fn sentence(event: &Event<'_>) -> Option<String> {
         } => {
             let finished = format!("finished {cell} in {}", duration(*seconds));
             match outcome {
-                Outcome::New | Outcome::Same | Outcome::Renewed => finished,
+                Outcome::New | Outcome::Same => finished,
+                Outcome::Measured { .. } => {
+                    format!("{finished}; what it measured is kept beside the first measurement, which stays")
+                }
                 Outcome::Diverged { .. } | Outcome::Replaced { .. } => {
                     let warning = urgent(event).unwrap_or_default();
                     format!("{finished}\n{warning}")

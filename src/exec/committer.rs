@@ -72,7 +72,7 @@ fn commit(store: &Store, batch: impl Iterator<Item = Finished>) -> Vec<Committed
         match Staged::check(action, &ports, &outputs, volatile, &scratch, platform) {
             Ok(checked) => {
                 cells.push(cell);
-                staged.push(if forced { checked.renewing() } else { checked });
+                staged.push(if forced { checked.measuring() } else { checked });
             }
             Err(error) => results.push((cell, Err(error))),
         }

@@ -361,7 +361,8 @@ fn outputs(
     key: &ActionKey,
 ) -> Result<Option<Vec<Artifact>>, StoreError> {
     let own = run.executed.iter().find(|executed| executed.key == *key);
-    let any = own.or_else(|| history.executions(key).next().map(|(_, executed)| executed));
+    // What was kept beside the result that counts is what its own run gave, and no other had.
+    let any = own.or_else(|| history.kept(key).next().map(|(_, executed)| executed));
     if let Some(executed) = any {
         return Ok(Some(executed.outputs.clone()));
     }

@@ -206,6 +206,8 @@ impl Past {
     ) -> Option<(Use<'h>, Action)> {
         /// So many are looked at, the latest first.
         const MOST: usize = 5000;
+        /// What another stage did is no earlier state of this one, unless it differs in no more than this.
+        const ALIKE: usize = 3;
         let executed = self
             .before(before)
             .flat_map(|run| run.executed.iter().map(move |executed| (run, executed)));
@@ -229,6 +231,9 @@ impl Past {
                     found_use.cell != cell,
                     stage(found_use.cell) != stage(cell),
                 )
+            })
+            .filter(|(found_use, found)| {
+                stage(found_use.cell) == stage(cell) || differences(found, action).len() <= ALIKE
             })
             .map(|(found_use, found)| (found_use, found.clone()))
     }

@@ -195,8 +195,10 @@ impl Freshness {
                 producer: plan.name(*producer),
             });
         }
+        // What was published there may be another file than this one.
+        let published = store.publication(path)?.filter(|published| published.key == *key);
         if let Standing::Cached(today) = &survey.standings[cell]
-            && is_among(today, object, store.publication(path)?.as_ref())
+            && is_among(today, object, published.as_ref())
         {
             return Ok(Self::Current { cell: name });
         }

@@ -24,6 +24,8 @@ pub struct Second {
     pub run: Option<(RunId, Timestamp)>,
     /// The numeric platform that it was computed on.
     pub platform: BTreeMap<String, String>,
+    /// Whether nothing else differs than what is volatile, as a measured time.
+    pub measured: bool,
     /// Whether it lacks artifacts: they were lost, and what counts was computed in their stead, or they were lost since.
     pub gone: bool,
     /// What of that is another than where the first was computed.
@@ -40,7 +42,9 @@ impl Second {
             return Ok(Vec::new());
         };
         let seconds = kept.into_iter().filter_map(|second| {
-            let port = first.first_difference(&second)?.to_owned();
+            let diverging = first.first_difference(&second).map(str::to_owned);
+            let measured = diverging.is_none();
+            let port = diverging.or_else(|| first.first_measured_otherwise(&second).map(str::to_owned))?;
             let given = second.outputs.iter().find(|artifact| artifact.port == port);
             let mut executions = history.executions(key);
             let gave = executions.find(|(_, executed)| executed.outputs == second.outputs);
@@ -50,6 +54,7 @@ impl Second {
             });
             let is_there = |object: &Digest| store.layout().object(object).is_file();
             Some(Self {
+                measured,
                 gone: !second.outputs.iter().all(|artifact| is_there(&artifact.object)),
                 object: given.map(|artifact| artifact.object),
                 run: gave.map(|(run, executed)| (run.stored.id.clone(), executed.started)),
@@ -70,12 +75,12 @@ impl fmt::Display for Second {
             Some((run, time)) => write!(formatter, "run {run} ({}) gave", moment(*time))?,
             None => formatter.write_str("an execution that no record here tells of gave")?,
         }
-        let which = if self.gone {
-            "another"
-        } else {
-            "a second, different"
+        let what = match (self.measured, self.gone) {
+            (true, _) => "another measurement",
+            (false, true) => "another result",
+            (false, false) => "a second, different result",
         };
-        write!(formatter, " {which} result for output {}", self.port)?;
+        write!(formatter, " {what} for output {}", self.port)?;
         if let Some(object) = &self.object {
             write!(formatter, ", object {}", object.short())?;
         }

@@ -131,7 +131,7 @@ pub struct Executed {
 impl Executed {
     /// Whether its result was put where results are found: not, where the store had another.
     pub fn is_kept(&self) -> bool {
-        !matches!(self.outcome, Outcome::Diverged { .. })
+        !matches!(self.outcome, Outcome::Measured { .. } | Outcome::Diverged { .. })
     }
 }
 

@@ -456,7 +456,7 @@ impl<'a> Recorder<'a> {
                     seconds: *seconds,
                     platform: self.platforms.get(worker).cloned().unwrap_or_default(),
                     outputs: match outcome {
-                        Outcome::Diverged { gave, .. } => gave.clone(),
+                        Outcome::Measured { gave } | Outcome::Diverged { gave, .. } => gave.clone(),
                         _ => outputs.to_vec(),
                     },
                     outcome: (*outcome).clone(),

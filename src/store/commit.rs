@@ -21,8 +21,8 @@ pub struct Staged {
     result: ActionResult,
     /// Where each output's bytes are.
     files: Vec<Utf8PathBuf>,
-    /// Whether what is not repeatable in it is to take the place of what the store has.
-    renews: bool,
+    /// Whether what is not repeatable in it is kept although the store has a result.
+    measures: bool,
 }
 
 /// A cell's result, committed.
@@ -44,9 +44,12 @@ pub enum Outcome {
     New,
     /// The store had the same.
     Same,
-    /// The store had what agrees with it as far as that is repeatable; volatile outputs are those of this one from now on,
-    /// because a person wanted it executed.
-    Renewed,
+    /// The store had what agrees with it as far as that is repeatable, which stays; a person wanted it executed, and what it
+    /// measured is kept beside the other.
+    Measured {
+        /// What this one gave.
+        gave: Vec<Artifact>,
+    },
     /// The store had another, which stays; this one is kept beside it.
     Diverged {
         /// The first output port at which they differ.
@@ -119,19 +122,23 @@ impl Staged {
         Ok(Self {
             result: ActionResult::new(key, action, platform, artifacts),
             files,
-            renews: false,
+            measures: false,
         })
     }
 
-    /// The same, executed because a person wanted it although the store has a result: what is not repeatable in that, as a
-    /// measured time, is replaced.
+    /// The same, executed because a person wanted it although the store has a result: what is not repeatable in it, as a
+    /// measured time, is kept, too.
     #[must_use]
-    pub fn renewing(self) -> Self {
-        Self { renews: true, ..self }
+    pub fn measuring(self) -> Self {
+        Self {
+            measures: true,
+            ..self
+        }
     }
 
-    fn leaves(&self, existing: &ActionResult) -> bool {
-        existing.agrees_with(&self.result) && !(self.renews && existing.outputs != self.result.outputs)
+    /// Whether nothing of it is worth keeping beside a result.
+    fn adds_nothing_to(&self, existing: &ActionResult) -> bool {
+        existing.agrees_with(&self.result) && !(self.measures && existing.outputs != self.result.outputs)
     }
 
     /// The action's key.
@@ -223,7 +230,7 @@ impl Store {
                 return Ok(None);
             };
             item.existing_is_whole = self.is_whole(existing)?;
-            let same = item.existing_is_whole && item.staged.leaves(existing);
+            let same = item.existing_is_whole && item.staged.adds_nothing_to(existing);
             Ok(same.then_some(Outcome::Same))
         });
         item
@@ -340,10 +347,13 @@ impl Store {
         let difference = existing.first_difference(&item.staged.result).map(str::to_owned);
         let whole = self.is_whole(&existing)?;
         match (difference, whole) {
-            (None, true) if item.staged.leaves(&existing) => Ok(Outcome::Same),
+            (None, true) if item.staged.adds_nothing_to(&existing) => Ok(Outcome::Same),
             (None, true) => {
-                fs_err::rename(&item.unnamed, &path).map_err(failed())?;
-                Ok(Outcome::Renewed)
+                let second = self.layout().divergence(&key, &digest_of(&item.staged.result)?);
+                fs_err::rename(&item.unnamed, second).map_err(failed())?;
+                Ok(Outcome::Measured {
+                    gave: item.staged.result.outputs.clone(),
+                })
             }
             (None, false) => {
                 fs_err::rename(&item.unnamed, &path).map_err(failed())?;
@@ -383,8 +393,10 @@ impl Store {
             ..
         } = item.staged.result;
         let outputs = match (&outcome, item.existing) {
-            (Outcome::New | Outcome::Renewed | Outcome::Replaced { .. }, _) => given,
-            (Outcome::Same | Outcome::Diverged { .. }, Some(existing)) if item.existing_is_whole => {
+            (Outcome::New | Outcome::Replaced { .. }, _) => given,
+            (Outcome::Same | Outcome::Measured { .. } | Outcome::Diverged { .. }, Some(existing))
+                if item.existing_is_whole =>
+            {
                 existing.outputs
             }
             // The result came, or came back to life, while this one was on its way.

@@ -61,6 +61,7 @@ pub use layout::Layout;
 pub use lookup::{Committed, Lookup, MissReason};
 pub use owner::{Liveness, Owner};
 pub use pin::Pin;
+pub(crate) use publish::copy_verified;
 pub use publish::{Copied, Publication, Published, Publisher, Remains};
 pub use remove::{Partial, Remover, partials};
 pub use result::{ActionResult, Artifact};

@@ -254,7 +254,7 @@ impl Store {
     /// Whether nothing is lost with a file of which nothing is remembered: its bytes are an object's, or it is a figure as it
     /// was drawn, which says itself what to draw it from. A table that this store does not have may be all that is left of
     /// hours of work, whoever made it.
-    fn is_spare(&self, path: &Utf8Path, found: &Digest) -> io::Result<bool> {
+    pub fn is_spare(&self, path: &Utf8Path, found: &Digest) -> io::Result<bool> {
         Ok(self.layout().object(found).exists() || own::is_unaltered_figure(path)?)
     }
 
@@ -446,7 +446,7 @@ fn set_aside(path: &Utf8Path) -> io::Result<Utf8PathBuf> {
 }
 
 /// Copies a file, sharing its blocks where the file system can, and digests the copy.
-fn copy_verified(from: &Utf8Path, to: &Utf8Path) -> io::Result<Digest> {
+pub(crate) fn copy_verified(from: &Utf8Path, to: &Utf8Path) -> io::Result<Digest> {
     let mut source = regular::open(from)?;
     let mut copy = fs_err::OpenOptions::new().write(true).create_new(true).open(to)?;
     if rustix::fs::ioctl_ficlone(&copy, &source).is_ok() {

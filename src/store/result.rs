@@ -102,6 +102,15 @@ impl ActionResult {
         Some(self.outputs.iter().find(differs)?.port.as_str())
     }
 
+    /// The first output port at which two results that agree differ all the same, because it is volatile.
+    pub fn first_measured_otherwise(&self, other: &Self) -> Option<&str> {
+        let differs = |artifact: &&Artifact| {
+            let mut others = other.outputs.iter();
+            others.any(|other| other.port == artifact.port && other.content != artifact.content)
+        };
+        Some(self.outputs.iter().find(differs)?.port.as_str())
+    }
+
     pub(super) fn encode(&self) -> Result<Vec<u8>, StoreError> {
         let mut bytes = serde_json::to_vec_pretty(self)
             .map_err(|error| StoreError::Outputs(format!("cannot be written down: {error}")))?;

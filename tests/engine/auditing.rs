@@ -77,6 +77,31 @@ fn what_is_repeatable_is_reproduced_and_that_is_recorded() {
 }
 
 #[test]
+fn of_a_sample_nothing_else_is_computed_again() {
+    let context = Context::new(
+        "format = 1\npipeline.name = \"chain\"\nstages.a = { kind = \"noop\", params = { value = 1 } }\nstages.b = { kind = \"noop\", inputs = { one = \"a\" }, params = { value = 2 } }\nstages.c = { kind = \"noop\", inputs = { one = \"b\" }, params = { value = 3 } }\n",
+    );
+    context.executed(&[]);
+    let mut sampled = std::collections::BTreeSet::new();
+    for seed in 0..8 {
+        let outcome = context
+            .run(&["audit", "--sample", "1", "--seed", &seed.to_string()])
+            .assert_code(0);
+        assert!(outcome.stderr.starts_with("auditing 1 cell\n"), "{outcome:#?}");
+        let started = outcome
+            .stderr
+            .lines()
+            .filter_map(|line| line.strip_prefix("started "));
+        let started: Vec<String> = started.map(str::to_owned).collect();
+        assert_eq!(started.len(), 1, "{outcome:#?}");
+        sampled.extend(started);
+    }
+    assert!(sampled.len() > 1, "{sampled:?}");
+    context.run(&["verify"]).assert_code(0);
+    context.check_store();
+}
+
+#[test]
 fn a_chain_and_a_sample_are_audited_on_their_own() {
     let context = Context::new(CHAIN);
     context.executed(&[]);

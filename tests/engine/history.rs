@@ -300,6 +300,38 @@ fn files_that_the_repository_does_not_hold_are_named_beside_the_commit() {
     );
 }
 
+/// What a later run gave beside the result that counts is nothing that earlier runs had.
+#[test]
+fn a_divergence_is_of_its_own_run_alone() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "diverging"
+        [stages.random]
+        kind = "command"
+        params = { argv = ["sh", "-c", "date +%s%N > out.txt"], outputs.out.file = "out.txt" }
+        [stages.other]
+        kind = "noop"
+        params = { value = 1 }
+        "#,
+    );
+    context.executed(&[]);
+    context.executed(&["--set", "stages.other.params.value=2"]);
+    let runs = context.runs();
+    let names: Vec<String> = runs
+        .iter()
+        .map(|run| run.file_name().unwrap().to_owned())
+        .collect();
+    let diff = |old: &str, new: &str| context.run(&["diff", old, new]).assert_code(0).stdout;
+    let before = diff(&names[0], &names[1]);
+    assert!(before.contains("artifacts: 1 cell the same in both"), "{before}");
+    context.executed(&["--force", "random"]);
+    assert_eq!(diff(&names[0], &names[1]), before);
+    let last = context.runs().last().unwrap().file_name().unwrap().to_owned();
+    let diverged = diff(&names[0], &last);
+    assert!(diverged.contains("random: out differs"), "{diverged}");
+}
+
 #[test]
 fn renamed_stages_are_paired_and_runs_that_executed_nothing_have_no_platform() {
     let context = Context::new(CHAIN);

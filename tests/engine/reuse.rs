@@ -194,13 +194,31 @@ fn times_are_kept_but_do_not_diverge() {
     );
     let outcome = context.events(&["--force", "time"]).assert_code(0);
     assert_eq!(outcome.event("run-finished")["summary"]["diverged"], 0);
-    // Whoever asks for another measurement gets it.
-    assert_eq!(outcome.cells("cell-finished"), ["after", "time"]);
-    let run = context.runs().last().unwrap().file_name().unwrap().to_owned();
-    for cell in ["time", "after"] {
-        let why = context.run(&["why", cell]).assert_code(0).stdout;
-        assert!(why.contains(&format!("is up to date: run {run} ")), "{why}");
-    }
+    assert_eq!(outcome.cells("cell-finished"), ["time"]);
+    // The first measurement counts, and is of the run that made it; the other is kept beside it.
+    let runs = context.runs();
+    let names: Vec<&str> = runs.iter().map(|run| run.file_name().unwrap()).collect();
+    let [first, second] = names[..] else {
+        panic!("{names:?}")
+    };
+    let why = context.run(&["why", "time"]).assert_code(0).stdout;
+    let other = format!("  run {second} (");
+    let (_, other) = why.split_once(&other).unwrap();
+    let (_, other) = other
+        .split_once(") gave another measurement for output sum, object ")
+        .unwrap();
+    let (object, rest) = other.split_once(';').unwrap();
+    assert_eq!(rest, " it is kept beside the one that counts\n");
+    assert!(why.contains(&format!("is up to date: run {first} ")), "{why}");
+    let lineage = context.run(&["lineage", "time"]).assert_code(0).stdout;
+    assert!(
+        lineage.contains(&format!("computed by run {first} ")),
+        "{lineage}"
+    );
+    context.run(&["gc", "--yes", "--grace", "0"]).assert_code(0);
+    context.run(&["show", object]).assert_code(0);
+    let diff = context.run(&["diff", first, second]).assert_code(0).stdout;
+    assert!(diff.contains("time: sum differs"), "{diff}");
     assert_eq!(context.executed(&[]), [""; 0]);
     context.check_store();
 }

@@ -291,6 +291,59 @@ fn a_figure_that_was_changed_and_sealed_again_is_not_taken_for_the_stores() {
     );
 }
 
+/// Where a file was published says what is expected there, and not what it is.
+#[test]
+fn an_old_figure_in_the_place_of_a_newer_one_is_stale() {
+    let manifest = |title: &str| {
+        format!(
+            r#"
+            format = 1
+            pipeline.name = "drawn"
+            [stages.draw]
+            kind = "command"
+            params = {{ argv = ["sh", "-c", "echo {title} > figure.txt"], outputs.figure.file = "figure.txt" }}
+            publish = {{ figure = "out.txt" }}
+            "#
+        )
+    };
+    let context = Context::new(&manifest("A"));
+    context.executed(&[]);
+    let old = context.read("out.txt");
+    context.write("pipeline.toml", &manifest("B"));
+    context.executed(&[]);
+    fs_err::write(context.path("out.txt"), &old).unwrap();
+    let told = lineage(&context, &["out.txt"]);
+    assert!(
+        told.contains("\nstale: `pipeline.toml` makes another today (draw: "),
+        "{told}"
+    );
+    let verified = context.run(&["verify", "out.txt"]).assert_code(1).stdout;
+    assert_eq!(
+        verified,
+        "`out.txt` is another artifact, or figure, than was published there; the next run replaces it\n"
+    );
+    context.run(&["run"]).assert_code(0);
+    assert_eq!(context.read("out.txt"), b"B\n");
+}
+
+#[test]
+fn a_published_file_is_known_through_a_link_to_its_folder() {
+    let context = Context::new(CHAIN);
+    fs_err::create_dir(context.path("real")).unwrap();
+    std::os::unix::fs::symlink("real", context.path("out")).unwrap();
+    context.executed(&[]);
+    let verified = context
+        .run(&["verify", "out/total.parquet"])
+        .assert_code(0)
+        .stdout;
+    assert!(
+        verified.starts_with("`out/total.parquet` is as it was published\n"),
+        "{verified}"
+    );
+    let told = lineage(&context, &["out/total.parquet"]);
+    assert!(told.contains("makes the same today (total)"), "{told}");
+}
+
 #[test]
 fn a_source_file_tells_which_actions_took_another_content() {
     let context = Context::new(

@@ -131,8 +131,8 @@ pub(super) struct StoreArguments {
 pub(super) struct RunArguments {
     #[command(flatten)]
     pub(super) manifest: ManifestArguments,
-    /// Execute these cells although the store has their results, such as 'policy[method=rbc]'; may be repeated. A result that
-    /// differs is kept beside the first, which stays; volatile outputs, as measured times, are replaced.
+    /// Execute these cells although the store has their results, such as 'policy[method=rbc]'; may be repeated. The first
+    /// result stays; another one is kept beside it, and so is what was measured anew.
     #[arg(long, value_name = "CELL")]
     pub(super) force: Vec<String>,
     /// Processor cores that cells may occupy together [default: all].

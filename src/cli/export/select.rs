@@ -184,7 +184,7 @@ fn of_run(store: &Store, run: StoredRun) -> Result<Found, CommandError> {
 
 fn of_file(store: &Store, path: &Utf8Path) -> Result<Found, CommandError> {
     let graph = Graph::read(store)?;
-    let path = session::absolute(path)?;
+    let path = session::published_file(store, path)?;
     let origin = FileOrigin::of(&path, store, &graph)?;
     let shown = session::short(&path);
     let root = session::short(store.layout().root());

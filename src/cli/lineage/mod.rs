@@ -321,7 +321,7 @@ fn trace_file(
     store: &Store,
     graph: &Graph,
 ) -> Result<Traced, CommandError> {
-    let path = session::absolute(Utf8Path::new(&arguments.what))?;
+    let path = session::published_file(store, Utf8Path::new(&arguments.what))?;
     let origin = FileOrigin::of(&path, store, graph)?;
     let shown = session::short(&path);
     let mut head = Vec::new();
