@@ -189,8 +189,8 @@ impl RunDifference {
                 },
                 (Some(old_key), Some(new_key)) => {
                     let outputs = (
-                        outputs(store, history, old, old_key)?,
-                        outputs(store, history, new, new_key)?,
+                        outputs(store, history, (old, name), old_key)?,
+                        outputs(store, history, (new, name), new_key)?,
                     );
                     let used = |run, key: &ActionKey| Use {
                         run,
@@ -357,13 +357,14 @@ fn action(
 fn outputs(
     store: &Store,
     history: &History,
-    run: &PastRun,
+    (run, cell): (&PastRun, &str),
     key: &ActionKey,
 ) -> Result<Option<Vec<Artifact>>, StoreError> {
-    let own = run.executed.iter().find(|executed| executed.key == *key);
-    // What was kept beside the result that counts is what its own run gave, and no other had.
-    let any = own.or_else(|| history.kept(key).next().map(|(_, executed)| executed));
-    if let Some(executed) = any {
+    // What was kept beside the result that counts is what that very cell gave, and no other had.
+    let mut executed = run.executed.iter().filter(|executed| executed.key == *key);
+    let own = executed.find(|executed| executed.cell == cell);
+    let counted = || history.counted(key, &run.stored.id).map(|(_, executed)| executed);
+    if let Some(executed) = own.or_else(counted) {
         return Ok(Some(executed.outputs.clone()));
     }
     match store.result(key) {

@@ -168,9 +168,21 @@ impl Freshness {
         let counterpart = counterpart(path, key, graph, plan);
         // Of several cells that are this action, the one that publishes there.
         let mut same = counterpart.into_iter().chain(0..plan.cells.len()).filter(is_it);
+        // What was published there may be another file than this one.
+        let published = store.publication(path)?.filter(|published| published.key == *key);
         if let Some(cell) = same.next() {
-            return Ok(Self::Current {
-                cell: plan.name(cell),
+            let name = plan.name(cell);
+            return Ok(match &survey.standings[cell] {
+                Standing::Cached(today)
+                    if published.is_some() && !is_among(today, object, published.as_ref()) =>
+                {
+                    Self::Stale {
+                        cell: name,
+                        differences: vec!["the same action gave something else since".to_owned()],
+                        computed: true,
+                    }
+                }
+                _ => Self::Current { cell: name },
             });
         }
         let Some(cell) = counterpart else {
@@ -195,8 +207,6 @@ impl Freshness {
                 producer: plan.name(*producer),
             });
         }
-        // What was published there may be another file than this one.
-        let published = store.publication(path)?.filter(|published| published.key == *key);
         if let Standing::Cached(today) = &survey.standings[cell]
             && is_among(today, object, published.as_ref())
         {

@@ -355,6 +355,14 @@ impl Graph {
         self.seconds.get(key).map_or(&[], Vec::as_slice)
     }
 
+    /// The second result that has an object, and its action.
+    pub fn second(&self, object: &Digest) -> Option<(ActionKey, &Second)> {
+        self.seconds.iter().find_map(|(key, seconds)| {
+            let has_it = |second: &&Second| second.object == Some(*object);
+            Some((*key, seconds.iter().find(has_it)?))
+        })
+    }
+
     /// The notes of all published copies of what an action gave.
     pub fn publications(&self, key: &ActionKey) -> &[Publication] {
         self.publications.get(key).map_or(&[], Vec::as_slice)

@@ -8,6 +8,7 @@ use super::identity::plain;
 use super::model::{Artifact, Cell, Execution, File, Input, NamedCopy, Output, Provenance, Run, Source};
 use super::order::ordered;
 use super::recorded::{after, described, stage};
+use crate::exec::Due;
 use crate::lineage::{Graph, Node, Place};
 use crate::record::{Executed, PastRun, RunId};
 use crate::store::{ActionKey, Outcome, StoreError};
@@ -223,17 +224,24 @@ fn run_of<'a>(graph: &'a Graph, key: &ActionKey) -> Option<&'a PastRun> {
 }
 
 /// The execution that gave a result of an action that counted: that of the preferred run, or else, of those that gave what that run
-/// or the store has, the earliest. One that found the same in the store, or gave something else, gave no result that others took.
+/// had, or else the store has, the earliest. One that was forced and found the same in the store, or gave something else, gave no
+/// result that others took.
 fn execution<'a>(
     graph: &'a Graph,
     key: &ActionKey,
     preferred: Option<&RunId>,
 ) -> Option<(&'a PastRun, &'a Executed)> {
     let kept = || graph.history().kept(key);
-    let own = kept().find(|(run, _)| Some(&run.stored.id) == preferred);
-    let outputs = match own {
-        Some((_, executed)) if executed.outcome != Outcome::Same => return own,
-        Some((_, executed)) => executed.outputs.as_slice(),
+    let then = preferred.and_then(|run| graph.history().counted(key, run));
+    let outputs = match then {
+        Some((run, executed)) => {
+            let is_repeated =
+                executed.outcome == Outcome::Same && matches!(executed.reason, None | Some(Due::Forced));
+            if Some(&run.stored.id) == preferred && !is_repeated {
+                return then;
+            }
+            executed.outputs.as_slice()
+        }
         None => graph.outputs(key),
     };
     kept().filter(|(_, executed)| executed.outputs == outputs).last()

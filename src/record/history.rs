@@ -243,6 +243,11 @@ impl History {
         self.executions(key).filter(|(_, executed)| executed.is_kept())
     }
 
+    /// The execution whose result of an action counted when a run had it: the latest of those in runs up to that one.
+    pub fn counted(&self, key: &ActionKey, until: &RunId) -> Option<(&PastRun, &Executed)> {
+        self.kept(key).find(|(run, _)| run.stored.id <= *until)
+    }
+
     /// The source file that an action took at a parameter, as the manifest of its latest execution named it.
     pub fn source(&self, key: &ActionKey, pointer: &str) -> Option<&Utf8Path> {
         self.executions(key)

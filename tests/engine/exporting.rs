@@ -660,6 +660,64 @@ fn a_chain_of_cells_that_are_one_action_is_followed_to_its_beginning() {
     );
 }
 
+/// What was computed again after a run is nothing that it had.
+#[test]
+fn an_export_of_a_run_stays_the_same_whatever_comes_later() {
+    let manifest = |folder: &str| {
+        format!(
+            r#"
+            format = 1
+            pipeline.name = "measured"
+            [stages.m]
+            kind = "command"
+            params = {{ argv = ["sh", "-c", "date +%s%N > time.txt"], outputs.time = {{ file = "time.txt", volatile = true }} }}
+            publish = {{ time = "{folder}/time.txt" }}
+            "#
+        )
+    };
+    let context = Context::new(&manifest("one"));
+    context.write("two.toml", &manifest("two"));
+    context.executed(&[]);
+    assert_eq!(context.executed(&["two.toml"]), [""; 0]);
+    let runs = context.runs();
+    let names: Vec<String> = runs
+        .iter()
+        .map(|run| run.file_name().unwrap().to_owned())
+        .collect();
+    let diff = |old: &str, new: &str| context.run(&["diff", old, new]).assert_code(0).stdout;
+    let same = diff(&names[0], &names[1]);
+    assert!(same.contains("artifacts: 1 cell the same in both"), "{same}");
+    let formats = ["prov", "in-toto", "openlineage"];
+    let digests = || formats.map(|format| digests_in(&printed(&context, format, &[&names[1]])));
+    let before = digests();
+    let first = provenir_api::Digest::of(&context.read("two/time.txt"));
+    fs_err::remove_file(context.object("m.time")).unwrap();
+    assert_eq!(context.executed(&[]), ["m"]);
+    assert_ne!(context.read("one/time.txt"), context.read("two/time.txt"));
+    assert_eq!(diff(&names[0], &names[1]), same);
+    let last = context.runs().last().unwrap().file_name().unwrap().to_owned();
+    assert!(diff(&names[1], &last).contains("m: time differs"));
+    for (before, after) in before.iter().zip(digests()) {
+        assert!(
+            before.contains(&first.hex()) && after.contains(&first.hex()),
+            "{after:?}"
+        );
+        let now = provenir_api::Digest::of(&context.read("one/time.txt"));
+        assert!(!after.contains(&now.hex()), "{after:?}");
+    }
+    let told = context.run(&["lineage", "two/time.txt"]).assert_code(0).stdout;
+    assert!(
+        told.contains("(m: the same action gave something else since)"),
+        "{told}"
+    );
+}
+
+/// Every text of 64 digits in a document.
+fn digests_in(text: &str) -> std::collections::BTreeSet<String> {
+    let words = text.split(|char: char| !char.is_ascii_hexdigit());
+    words.filter(|word| word.len() == 64).map(str::to_owned).collect()
+}
+
 fn subjects(context: &Context, arguments: &[&str]) -> Vec<String> {
     let statement = json(&printed(context, "in-toto", arguments));
     let subjects = statement["subject"].as_array().unwrap().iter();

@@ -217,6 +217,11 @@ fn times_are_kept_but_do_not_diverge() {
     );
     context.run(&["gc", "--yes", "--grace", "0"]).assert_code(0);
     context.run(&["show", object]).assert_code(0);
+    let told = context.run(&["lineage", object]).assert_code(0).stdout;
+    assert!(
+        told.starts_with(&format!("run {second} (")) && told.contains("\ntime: clock"),
+        "{told}"
+    );
     let diff = context.run(&["diff", first, second]).assert_code(0).stdout;
     assert!(diff.contains("time: sum differs"), "{diff}");
     assert_eq!(context.executed(&[]), [""; 0]);

@@ -151,6 +151,15 @@ fn trace_digest(beginning: &Beginning<'_>, store: &Store, graph: &Graph) -> Resu
         Some(Name::Action(key)) => Some(key),
         Some(Name::Object(object)) => {
             let makers = graph.makers(&object);
+            if makers.is_empty()
+                && let Some((key, second)) = graph.second(&object)
+            {
+                return Ok(Traced {
+                    head: vec![format!("{second}; this is the lineage of that one\n")],
+                    what: What::Action(key),
+                    file: None,
+                });
+            }
             if makers.is_empty() {
                 return Err(CommandError::request(format!(
                     "no result names object {}: nothing is known of where it comes from",
