@@ -340,7 +340,10 @@ impl Scheduler<'_, '_> {
             }
             FromThread::Stderr(line) => {
                 worker.note(&line);
-                self.log(self.first_assigned(id), Level::Info, &line);
+                // Logs have no empty lines.
+                if !line.is_empty() {
+                    self.log(self.first_assigned(id), Level::Info, &line);
+                }
             }
             FromThread::Garbage(reason) => {
                 worker.note(&format!("(a message that cannot be understood: {reason})"));

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::fd::OwnedFd;
 
-use provenir_api::protocol::FromWorker;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
@@ -40,17 +39,18 @@ pub(super) fn listen(stdout: OwnedFd, stderr: OwnedFd, mut take: impl FnMut(From
         if messages.is_over && !log.rest.is_empty() {
             logged.push(std::mem::take(&mut log.rest));
         }
-        let said: Vec<FromThread> = said.iter().map(|line| understood(line)).collect();
-        // What a cell wrote last, without ending the line, is of that cell, too.
-        if said.iter().any(ends_a_cell) && !log.rest.is_empty() {
-            logged.push(std::mem::take(&mut log.rest));
+        for line in logged {
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            if !take(FromThread::Stderr(text)) {
+                return;
+            }
         }
-        let logged = logged.iter().map(|line| {
-            let text = String::from_utf8_lossy(line);
-            FromThread::Stderr(text.trim_end().to_owned())
-        });
-        for heard in logged.chain(said) {
-            if !take(heard) {
+        for line in said {
+            let message = match serde_json::from_slice(&line) {
+                Ok(message) => FromThread::Message(message),
+                Err(error) => FromThread::Garbage(error.to_string()),
+            };
+            if !take(message) {
                 return;
             }
         }
@@ -58,20 +58,6 @@ pub(super) fn listen(stdout: OwnedFd, stderr: OwnedFd, mut take: impl FnMut(From
             return;
         }
     }
-}
-
-fn understood(line: &[u8]) -> FromThread {
-    match serde_json::from_slice(line) {
-        Ok(message) => FromThread::Message(message),
-        Err(error) => FromThread::Garbage(error.to_string()),
-    }
-}
-
-fn ends_a_cell(heard: &FromThread) -> bool {
-    matches!(
-        heard,
-        FromThread::Message(FromWorker::Done(..) | FromWorker::Failed(..))
-    )
 }
 
 /// Lines from a pipe, as far as they are there.
@@ -126,7 +112,7 @@ mod tests {
     use std::io::Write;
     use std::thread;
 
-    use provenir_api::protocol::Done;
+    use provenir_api::protocol::{Done, FromWorker};
 
     use super::*;
 
@@ -179,38 +165,6 @@ mod tests {
             }
             assert!(heard.iter().any(|line| line == "stderr unfinished"), "{heard:?}");
         }
-    }
-
-    #[test]
-    fn an_unfinished_line_is_of_the_cell_that_ends() {
-        let (stdout, mut messages) = std::io::pipe().unwrap();
-        let (stderr, mut log) = std::io::pipe().unwrap();
-        let done =
-            |cell| serde_json::to_string(&FromWorker::Done(cell, Done { outputs: Vec::new() })).unwrap();
-        let said = [done(0), done(1)];
-        let sent = said.clone();
-        let (heard_all, heard_one) = std::sync::mpsc::channel();
-        let writer = thread::spawn(move || {
-            for (cell, message) in sent.iter().enumerate() {
-                write!(log, "cell {cell} without an end").unwrap();
-                writeln!(messages, "{message}").unwrap();
-                heard_one.recv().unwrap();
-            }
-        });
-        let mut heard = Vec::new();
-        listen(stdout.into(), stderr.into(), |message| {
-            if ends_a_cell(&message) {
-                heard_all.send(()).unwrap();
-            }
-            heard.push(shown(&message));
-            true
-        });
-        writer.join().unwrap();
-        let expected = said
-            .iter()
-            .enumerate()
-            .flat_map(|(cell, message)| [format!("stderr cell {cell} without an end"), message.clone()]);
-        assert_eq!(heard, expected.collect::<Vec<_>>());
     }
 
     #[test]

@@ -201,6 +201,9 @@ impl Worker {
 
     /// The last lines of standard error since they were last asked for.
     pub(super) fn take_tail(&mut self) -> Vec<String> {
+        while self.tail.back().is_some_and(String::is_empty) {
+            self.tail.pop_back();
+        }
         self.tail.drain(..).collect()
     }
 

@@ -17,6 +17,7 @@ mod outputs;
 mod program;
 
 use std::collections::BTreeMap;
+use std::io::{self, Write as _};
 
 use provenir_execution::{Context, Execution, Failure, Inputs, Outputs};
 use provenir_kinds::command::{Argument, Command, CommandParameters, Place, fill};
@@ -49,6 +50,7 @@ impl Execution for CommandExecution {
         let ended = program::run(&argv, &variables, &folder, context);
         // Whatever it started may go on writing.
         context.end_processes();
+        end_the_last_line();
         if let Err(failure) = ended? {
             let outputs = parameters.outputs.iter();
             let outputs: Vec<String> = outputs.map(|(name, options)| options.path(name)).collect();
@@ -56,6 +58,13 @@ impl Execution for CommandExecution {
         }
         outputs::take(parameters, &folder, context)
     }
+}
+
+/// Ends the line that the program may have left without an end, which would go into the log of the cell after this one. Empty
+/// lines are in no log.
+fn end_the_last_line() {
+    // Where nobody listens there is no log.
+    io::stderr().write_all(b"\n").ok();
 }
 
 /// An argument as the program gets it.
