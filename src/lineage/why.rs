@@ -227,7 +227,7 @@ impl<'a> Explainer<'a> {
         if let Some(known) = self.cut_short.get() {
             return Ok(known);
         }
-        let found = self.past()?.history.cut_short()?;
+        let found = self.past()?.history.cut_short();
         Ok(self.cut_short.get_or_init(|| found))
     }
 

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 
 use super::cells::{Cells, PlacedCell};
 use super::model::{Executed, OutcomeFile, Record, RunFile};
-use super::read::{FlawedRun, RunStore, StoredRun};
+use super::read::{Execution, FlawedRun, RunStore, StoredRun};
 use super::{Annotation, RunId};
-use crate::store::{Action, ActionKey, ActionResult, Layout, Outcome, StoreError};
+use crate::store::{Action, ActionKey, ActionResult, Layout, Liveness, Outcome, StoreError};
 
 /// The runs of a store with their records, the latest first.
 #[derive(Default)]
@@ -44,6 +44,8 @@ pub struct PastRun {
     pub cells: Cells,
     /// What a person added to it.
     pub annotation: Annotation,
+    /// What it began to execute, where it was interrupted, halted or killed: not all of that is in its records.
+    begun: Vec<Execution>,
 }
 
 /// An attempt that failed.
@@ -69,8 +71,12 @@ impl PastRun {
             reused: Vec::new(),
             failed: Vec::new(),
             cells: Cells::default(),
+            begun: Vec::new(),
             stored,
         };
+        if run.was_stopped() {
+            run.begun = run.stored.executions()?;
+        }
         let mut placed = BTreeMap::new();
         let records = run.stored.records()?;
         run.stored.check_complete(run.outcome.as_ref(), &records)?;
@@ -125,6 +131,15 @@ impl PastRun {
         Ok(run)
     }
 
+    /// Whether it ended before all was done that it had begun.
+    fn was_stopped(&self) -> bool {
+        match (&self.outcome, &self.head) {
+            (Some(outcome), _) => outcome.summary.interrupted || outcome.summary.halted.is_some(),
+            (None, Some(head)) => head.owner.liveness() != Liveness::Alive,
+            (None, None) => true,
+        }
+    }
+
     /// The names of the cells that it has results of, each once, in the order of its plan; by name where its record does
     /// not tell that order.
     pub fn order(&self) -> Vec<&str> {
@@ -155,16 +170,17 @@ impl PastRun {
 /// Adds to runs that were killed what they executed and could not record any more: a result is there before it is recorded.
 /// What they began, and what has a result since that no run recorded, is that.
 fn add_unrecorded(runs: &mut [PastRun], layout: &Layout) -> Result<(), StoreError> {
+    let was_killed = |run: &PastRun| run.outcome.is_none() && !run.begun.is_empty();
+    if !runs.iter().any(was_killed) {
+        return Ok(());
+    }
     let recorded: BTreeSet<ActionKey> = runs
         .iter()
         .flat_map(|run| run.executed.iter().map(|executed| executed.key))
         .collect();
     let mut taken = BTreeSet::new();
-    for run in runs {
-        if run.outcome.is_some() || run.stored.is_running()? {
-            continue;
-        }
-        for begun in run.stored.executions()?.into_iter().rev() {
+    for run in runs.iter_mut().filter(|run| was_killed(run)) {
+        for begun in run.begun.iter().rev() {
             if recorded.contains(&begun.key) || taken.contains(&begun.key) {
                 continue;
             }
@@ -177,7 +193,7 @@ fn add_unrecorded(runs: &mut [PastRun], layout: &Layout) -> Result<(), StoreErro
             }
             taken.insert(begun.key);
             run.executed.push(Executed {
-                cell: begun.cell,
+                cell: begun.cell.clone(),
                 key: begun.key,
                 started: begun.started,
                 seconds,
@@ -262,16 +278,9 @@ impl History {
     }
 
     /// The latest run that began to execute each action and was interrupted, or killed, before that ended.
-    pub fn cut_short(&self) -> Result<BTreeMap<ActionKey, RunId>, StoreError> {
+    pub fn cut_short(&self) -> BTreeMap<ActionKey, RunId> {
         let mut found = BTreeMap::new();
-        for run in &self.runs {
-            let was_stopped = match &run.outcome {
-                Some(outcome) => outcome.summary.interrupted || outcome.summary.halted.is_some(),
-                None => !run.stored.is_running()?,
-            };
-            if !was_stopped {
-                continue;
-            }
+        for run in self.runs.iter().filter(|run| !run.begun.is_empty()) {
             let failed = run.failed.iter().map(|failed| failed.key);
             let ended: BTreeSet<ActionKey> = run
                 .executed
@@ -279,13 +288,13 @@ impl History {
                 .map(|executed| executed.key)
                 .chain(failed)
                 .collect();
-            for begun in run.stored.executions()? {
+            for begun in &run.begun {
                 if !ended.contains(&begun.key) {
                     found.entry(begun.key).or_insert_with(|| run.stored.id.clone());
                 }
             }
         }
-        Ok(found)
+        found
     }
 
     /// The latest run that had an action's result, executed or reused.

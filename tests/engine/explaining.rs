@@ -918,4 +918,21 @@ fn what_a_killed_run_could_not_record_is_known_from_its_events() {
     fs_err::write(run.join("events.jsonl"), others.join("\n") + "\n").unwrap();
     let why = said(&context, &["why", "total"]);
     assert!(why.contains("no run recorded here computed it"), "{why}");
+    // Where that cannot be understood, this run is left out, and nothing else.
+    context.executed(&HALF);
+    fs_err::write(run.join("events.jsonl"), "{\n").unwrap();
+    for arguments in [
+        &["why", "total"][..],
+        &["lineage", "second[a=1]"],
+        &["runs"],
+        &["plan"],
+    ] {
+        let outcome = context.run(arguments).assert_code(0);
+        assert!(!outcome.stdout.is_empty(), "{outcome:#?}");
+    }
+    let told = context.run(&["why", "total"]).assert_code(0).stderr;
+    assert!(
+        told.contains("the record of a run cannot be understood and is left out"),
+        "{told}"
+    );
 }
