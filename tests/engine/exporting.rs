@@ -579,27 +579,32 @@ fn what_is_equal_is_told_as_it_was_wired() {
     );
 }
 
-/// Cells that are one action because their files have the same bytes: each is exported as what it is.
-#[test]
-fn cells_that_are_one_action_are_exported_as_the_one_that_is_named() {
-    let context = Context::new(
-        r#"
+/// Two pairs of cells that are one action each, because their files have the same bytes; published below a folder.
+fn alike(folder: &str) -> Context {
+    let manifest = r#"
         format = 1
         pipeline.name = "alike"
         axes.k = [0, 1]
         [stages.t]
         kind = "noop"
         params = { file = "d-${k}.txt" }
-        publish = { sum = "t-${k}.parquet" }
+        publish = { sum = "FOLDERt-${k}.parquet" }
         [stages.u]
         kind = "noop"
         inputs = { one = "t" }
-        publish = { sum = "u-${k}.parquet" }
-        "#,
-    );
+        publish = { sum = "FOLDERu-${k}.parquet" }
+        "#;
+    let context = Context::new(&manifest.replace("FOLDER", folder));
     context.write("d-0.txt", "same");
     context.write("d-1.txt", "same");
     assert_eq!(context.executed(&[]).len(), 2);
+    context
+}
+
+/// Cells that are one action because their files have the same bytes: each is exported as what it is.
+#[test]
+fn cells_that_are_one_action_are_exported_as_the_one_that_is_named() {
+    let context = alike("");
     let names = |list: &Value| -> Vec<String> {
         let list = list.as_array().unwrap().iter();
         list.map(|found| found["name"].as_str().unwrap().to_owned())
@@ -820,24 +825,7 @@ fn copies_of_a_run_that_did_not_note_them_are_those_of_its_cells() {
 /// artifact, and each is listed.
 #[test]
 fn every_copy_of_a_run_is_listed() {
-    let context = Context::new(
-        r#"
-        format = 1
-        pipeline.name = "alike"
-        axes.k = [0, 1]
-        [stages.t]
-        kind = "noop"
-        params = { file = "d-${k}.txt" }
-        publish = { sum = "out/t-${k}.parquet" }
-        [stages.u]
-        kind = "noop"
-        inputs = { one = "t" }
-        publish = { sum = "out/u-${k}.parquet" }
-        "#,
-    );
-    context.write("d-0.txt", "same");
-    context.write("d-1.txt", "same");
-    assert_eq!(context.executed(&[]).len(), 2);
+    let context = alike("out/");
     let all = [
         "out/t-0.parquet",
         "out/t-1.parquet",
