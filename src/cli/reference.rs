@@ -66,7 +66,7 @@ fn missing(key: &ActionKey) -> CommandError {
 
 fn find_cell(edition: &Edition, arguments: &ReferenceArguments) -> Result<Found, CommandError> {
     let (selector, rest) = Selector::parse(&arguments.reference)?;
-    let plan = session::plan(edition, &arguments.manifest)?;
+    let plan = session::plan_of_past(edition, &arguments.manifest)?;
     let store = session::open(&arguments.manifest)?;
     if let Some((output, axes)) = rest.strip_prefix('.').and_then(|rest| rest.split_once('[')) {
         return Err(misplaced(&selector, &plan, output, axes, &arguments.reference)?);

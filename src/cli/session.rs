@@ -14,8 +14,9 @@ use super::selector::Selector;
 use super::terminal::{say, show};
 use super::{Edition, environment};
 use crate::exec::{WorkerProgram, greeting};
+use crate::lineage::Graph;
 use crate::manifest::{self, visible};
-use crate::plan::{CellIndex, Plan};
+use crate::plan::{CellIndex, Plan, RememberedSources};
 use crate::record::{FlawedRun, RunId};
 use crate::store::{Layout, Store, StoreError};
 
@@ -34,16 +35,44 @@ pub(super) fn plan_with(
         ))
         .help("name the manifest behind the cell, or write the path of a file with its folder, such as ./results.txt"));
     }
-    plan(edition, arguments)
+    plan_of_past(edition, arguments)
+}
+
+/// Reads and expands a manifest to tell of what was computed: a source file that was taken by a run, and is gone, is told, and
+/// counts as what it was.
+pub(super) fn plan_of_past(edition: &Edition, arguments: &ManifestArguments) -> Result<Plan, CommandError> {
+    let problems = match plan(edition, arguments) {
+        Err(CommandError::Manifest(problems)) => problems,
+        other => return other,
+    };
+    let store = open(arguments)?;
+    let remembered = Graph::read(&store)?.remembered_sources();
+    match load_remembering(edition, &arguments.manifest, &arguments.overrides, &remembered) {
+        Ok(plan) => {
+            warn_of_oddities(&plan);
+            for path in plan.gone.keys() {
+                say(&format!(
+                    "warning: the source file `{}` is not there any more; it is taken to hold what it held when a run last took it",
+                    short(path)
+                ));
+            }
+            Ok(plan)
+        }
+        Err(_) => Err(CommandError::Manifest(problems)),
+    }
 }
 
 /// Reads and expands a manifest; warns of what is odd in it.
 pub(super) fn plan(edition: &Edition, arguments: &ManifestArguments) -> Result<Plan, CommandError> {
     let plan = load(edition, &arguments.manifest, &arguments.overrides)?;
+    warn_of_oddities(&plan);
+    Ok(plan)
+}
+
+fn warn_of_oddities(plan: &Plan) {
     if !plan.warnings.is_empty() {
         show(&plan.warnings);
     }
-    Ok(plan)
 }
 
 /// Reads and expands a manifest.
@@ -52,10 +81,19 @@ pub(super) fn load(
     path: &Utf8Path,
     overrides: &OverrideArguments,
 ) -> Result<Plan, CommandError> {
+    load_remembering(edition, path, overrides, &RememberedSources::new())
+}
+
+fn load_remembering(
+    edition: &Edition,
+    path: &Utf8Path,
+    overrides: &OverrideArguments,
+    remembered: &RememberedSources,
+) -> Result<Plan, CommandError> {
     if path.is_dir() {
         return Err(is_folder(path));
     }
-    let mut plan = manifest::load(path, &edition.registry(), &overrides.overrides())
+    let mut plan = manifest::load_remembering(path, &edition.registry(), &overrides.overrides(), remembered)
         .map_err(|diagnostics| CommandError::Manifest(Box::new(diagnostics)))?;
     if overrides.strict_platform {
         plan.platform = Some(platform(edition)?);

@@ -192,7 +192,7 @@ impl Wanted {
         let (found, _) = hash_file(path).map_err(failed())?;
         let state = match store.publication(path)? {
             Some(publication) if publication.object == found => State::Intact,
-            Some(_) if store.is_spare(path, &found).map_err(failed())? => State::Replaced,
+            Some(_) if store.has_bytes(&found) => State::Replaced,
             Some(_) => State::Altered,
             None if store.layout().object(&found).is_file() => {
                 self.scope.objects.insert(found);
@@ -299,6 +299,14 @@ impl Report<'_> {
         );
         section(
             &mut text,
+            "gone: a second result, which was kept beside the one that counts, has no object any more; nothing computes it again",
+            found
+                .gone
+                .iter()
+                .map(|(object, makers)| format!("object {}, {}", object.short(), of(makers))),
+        );
+        section(
+            &mut text,
             "unreadable",
             found.unreadable.iter().map(|unreadable| {
                 let of = unreadable.key.map_or_else(String::new, |key| {
@@ -334,11 +342,9 @@ impl Report<'_> {
             let _ = write!(text, "\nnext: {step}");
         }
         if !self.is_bad() && self.files.iter().all(|file| file.state.is_good()) {
-            let line_break = if text.is_empty() || text.ends_with('\n') {
-                ""
-            } else {
-                "\n"
-            };
+            // Behind what is told and is not wrong, a line of its own.
+            let is_apart = !text.ends_with('\n') || text.contains("\n\n");
+            let line_break = if is_apart && !text.is_empty() { "\n" } else { "" };
             let _ = writeln!(text, "{line_break}nothing is wrong");
         } else if !text.ends_with('\n') {
             text.push('\n');
@@ -350,7 +356,15 @@ impl Report<'_> {
     fn steps(&self) -> Vec<&'static str> {
         let found = self.verification;
         let mut steps = Vec::new();
-        if !found.damaged.is_empty() {
+        let seconds = found.damaged_seconds.len();
+        if seconds > 0 {
+            steps.push(if self.discarded {
+                "damaged objects that only second results name were taken out of the store; nothing computes those again"
+            } else {
+                "`provenir verify --discard` takes damaged objects that only second results name out of the store; nothing computes those again"
+            });
+        }
+        if found.damaged.len() > seconds {
             steps.push(if self.discarded {
                 "the damaged objects were taken out of the store; the next `provenir run` that needs them computes them again"
             } else {
@@ -426,6 +440,7 @@ impl Report<'_> {
             "damaged": found.damaged.iter().map(flaw).collect::<Vec<_>>(),
             "discarded": self.discarded,
             "missing": found.missing.iter().map(flaw).collect::<Vec<_>>(),
+            "gone": found.gone.iter().map(flaw).collect::<Vec<_>>(),
             "unreadable": found.unreadable.iter()
                 .map(|unreadable| json!({
                     "path": unreadable.path,

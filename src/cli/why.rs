@@ -7,7 +7,9 @@ use super::measure::count;
 use super::selector::Selector;
 use super::{Edition, session, terminal};
 use crate::exec::{Difference, Survey};
-use crate::lineage::{Change, Explainer, Moment, Reason, Upstream, Why, discarded_on, moment as on};
+use crate::lineage::{
+    Change, Explainer, Moment, Reason, SameAction, Upstream, Why, discarded_on, moment as on,
+};
 
 /// So many names are given where several cells have one explanation.
 const NAMES: usize = 3;
@@ -317,9 +319,14 @@ fn upstream_told(upstream: &Upstream, indent: usize) -> String {
     if upstream.told_before {
         return format!("{before}, as told above");
     }
-    if upstream.diverged {
-        return ", which gave something else although nothing of it changed: its result is not repeatable"
-            .to_owned();
+    if let Some(why) = upstream.same_action {
+        return match why {
+            SameAction::Measured => ", which was measured again: it is volatile, and nothing of it changed",
+            SameAction::Diverged => {
+                ", which gave something else although nothing of it changed: its result is not repeatable"
+            }
+        }
+        .to_owned();
     }
     if upstream.changes.is_empty() {
         return match upstream.cell {

@@ -10,7 +10,6 @@ use crate::exec::{CellRef, Event};
 use crate::manifest::visible;
 use crate::number::grouped;
 use crate::plan::{CellIndex, Plan};
-use crate::store::Outcome;
 
 /// A running cell's progress is told this often at most.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -128,10 +127,9 @@ impl<'a> Lines<'a> {
                     self.held.insert(cell.index, Vec::new());
                 }
             }
-            Event::CellFinished { cell, outcome, .. } => {
+            Event::CellFinished { cell, .. } => {
                 self.done += 1;
-                let must = matches!(outcome, Outcome::Diverged { .. } | Outcome::Replaced { .. })
-                    || self.open.contains(&cell.index);
+                let must = urgent(event).is_some() || self.open.contains(&cell.index);
                 if let Some(told) = sentence(event) {
                     if must {
                         say(&told);

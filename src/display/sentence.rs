@@ -103,7 +103,17 @@ pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
         ),
         Event::CellFinished {
             cell,
-            outcome: Outcome::Replaced { port },
+            outcome: Outcome::Replaced { port, measured: true },
+            ..
+        } => format!(
+            "warning: what {cell} had measured at `{port}` is gone from the store; the new measurement takes its place"
+        ),
+        Event::CellFinished {
+            cell,
+            outcome: Outcome::Replaced {
+                port,
+                measured: false,
+            },
             ..
         } => format!(
             "warning: the result of {cell} differs at `{port}` from the earlier one, whose artifacts are gone; it takes its place"
@@ -276,6 +286,9 @@ fn published(
         ));
     }
     let told = match copied {
+        Copied::Updated if kept.is_some() => {
+            format!("updated `{path}`, whose earlier bytes the store has lost")
+        }
         Copied::Unchanged | Copied::New | Copied::Updated => return None,
         Copied::RestoredMissing => format!("restored `{path}`, which was missing"),
         Copied::RestoredAltered => format!("restored `{path}`, which had been altered"),

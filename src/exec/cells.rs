@@ -11,7 +11,7 @@ use super::scheduler::Scheduler;
 use super::state::{End, Fate, State};
 use super::survey::Due;
 use crate::plan::CellIndex;
-use crate::store::{ActionKey, Artifact, Commit, Committed, Lookup, MissReason, Outcome, StoreError};
+use crate::store::{ActionKey, Artifact, Commit, Committed, Lookup, MissReason, StoreError};
 
 impl Scheduler<'_, '_> {
     /// Puts a cell whose action is to be executed in line, or behind a cell of this run that is the same action.
@@ -128,7 +128,7 @@ impl Scheduler<'_, '_> {
                 outcome,
             }) => {
                 self.fates[cell] = Some(Fate::Ran);
-                if matches!(outcome, Outcome::Diverged { .. } | Outcome::Replaced { .. }) {
+                if outcome.is_divergence() {
                     self.summary.diverged += 1;
                 }
                 self.remember(cell, committed.key());

@@ -144,6 +144,8 @@ impl<'a> Resolver<'a> {
             let path = self.plan.source_path(source);
             let digest = if let Some(digest) = self.sources.get(&path) {
                 *digest
+            } else if let Some(digest) = plan.gone.get(&path) {
+                *digest
             } else {
                 let digest = self.store.source(&path)?;
                 self.sources.insert(path, digest);

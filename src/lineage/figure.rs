@@ -27,6 +27,8 @@ pub struct FileOrigin {
     pub key: Option<ActionKey>,
     /// The note of its publication, where it is a published copy of what that action gave.
     pub published: Option<Publication>,
+    /// The note of what was published where the file lies, where that is a copy of what another action gave.
+    pub in_place_of: Option<Publication>,
     /// Whether it was not made, but taken: a source file.
     pub is_source: bool,
 }
@@ -94,9 +96,10 @@ impl FileOrigin {
             _ if !makers.is_empty() => Condition::AsMade,
             (_, Some(publication)) if publication.object == object => Condition::AsMade,
             (Some(_), _) if !FigureIdentity::is_unaltered(&bytes) => Condition::Altered,
-            (Some(_), None) if told.as_ref().is_some_and(is_known) => Condition::SealedOtherwise,
-            (Some(_), None) => Condition::Sealed,
-            (_, Some(_)) => Condition::Altered,
+            (Some(_), Some(publication)) if told == Some(publication.key) => Condition::Altered,
+            (Some(_), _) if told.as_ref().is_some_and(is_known) => Condition::SealedOtherwise,
+            (Some(_), _) => Condition::Sealed,
+            (None, Some(_)) => Condition::Altered,
             (None, None) => Condition::Unknown,
         };
         let is_made = identity.is_some() || publication.is_some();
@@ -112,7 +115,10 @@ impl FileOrigin {
             key,
             identity,
             condition,
-            published: publication.filter(|publication| Some(publication.key) == key),
+            published: publication
+                .clone()
+                .filter(|publication| Some(publication.key) == key),
+            in_place_of: publication.filter(|publication| key.is_some_and(|key| publication.key != key)),
             is_source: !is_made
                 && (taken.contains(&object) && makers.is_empty()
                     || !graph.takers(&SourceName::Path(&normal(path))).is_empty()),

@@ -33,7 +33,7 @@ pub use figure::{Condition, FileOrigin, Freshness};
 pub use graph::{Computed, Copy, Graph, Link, Node};
 pub use place::{NodeId, Place};
 pub use planned::cells as cells_of_plan;
-pub use reason::{Change, Moment, Reason, Second, Upstream, Why, discarded_on, moment, platform};
+pub use reason::{Change, Moment, Reason, SameAction, Second, Upstream, Why, discarded_on, moment, platform};
 pub use side::Side;
 pub use source::{Now, SourceFile};
 pub use trace::{Focus, Lineage, SourceName};

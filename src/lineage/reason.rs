@@ -65,7 +65,10 @@ impl Second {
                 platform: second.platform,
             })
         });
-        Ok(seconds.collect())
+        let mut seconds: Vec<Self> = seconds.collect();
+        // In the order in which they were given; those that no record tells of come last.
+        seconds.sort_by_key(|second| (second.run.is_none(), second.run.as_ref().map(|(_, time)| *time)));
+        Ok(seconds)
     }
 }
 
@@ -262,6 +265,16 @@ pub struct Change {
     pub unfollowed: bool,
 }
 
+/// Why an action gave something else than before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SameAction {
+    /// It is not repeatable, although it should be.
+    Diverged,
+    /// It is volatile, as a measured time, and was measured again.
+    Measured,
+}
+
 /// How an artifact came to be another than before.
 #[derive(Clone, Debug, Serialize)]
 pub struct Upstream {
@@ -278,9 +291,9 @@ pub struct Upstream {
     /// What differs in the action that gave it. None where no record says what it was before, or where the same action
     /// gave something else.
     pub changes: Vec<Change>,
-    /// Whether the same action gave both.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub diverged: bool,
+    /// Why they differ, where the same action gave both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_action: Option<SameAction>,
     /// Whether it comes from a cell of another stage than before.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rewired: bool,

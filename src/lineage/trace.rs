@@ -6,7 +6,7 @@ use provenir_api::Digest;
 use super::graph::{Graph, Node};
 use super::place::{NodeId, Place};
 use super::source::SourceFile;
-use crate::plan::CellIndex;
+use crate::plan::{CellIndex, RememberedSources};
 use crate::record::Cells;
 use crate::store::{ActionKey, Store};
 
@@ -112,6 +112,22 @@ impl Graph {
             takers.extend(places.map(|place| (key, place)));
         }
         takers
+    }
+
+    /// What every source file held when a run last took it.
+    pub fn remembered_sources(&self) -> RememberedSources {
+        let mut remembered = RememberedSources::new();
+        for cells in self.history().runs.iter().map(|run| &run.cells) {
+            for (position, cell) in cells.iter() {
+                let action = cell.key.and_then(|key| self.action(&key));
+                for (pointer, content) in action.iter().flat_map(|action| &action.sources) {
+                    if let Some(path) = cells.source(position, pointer) {
+                        remembered.entry(path).or_insert(*content);
+                    }
+                }
+            }
+        }
+        remembered
     }
 
     /// Where a cell of this name stands that is this action: among `first`, or else in the latest run that has it; or else

@@ -8,13 +8,15 @@ use super::absent::explained;
 use super::earlier::{Made, Past, Use, action_of_result, stage};
 use super::place::Place;
 use super::planned;
-use super::reason::{Attempt, Change, Moment, Reason, Second, Upstream, Why, discarded_on, moment};
+use super::reason::{
+    Attempt, Change, Moment, Reason, SameAction, Second, Upstream, Why, discarded_on, moment,
+};
 use super::side::{Side, named};
 use crate::exec::{Difference, Due, Standing, Survey, changed_inputs, differences};
 use crate::plan::{CellIndex, Plan};
 use crate::record::{Cells, FlawedRun, History, PastRun, Removals, RunId, RunStore};
 use crate::store::{
-    Action, ActionInput, ActionKey, MissReason, Owner, Store, StoreError, partials, standing,
+    Action, ActionInput, ActionKey, Artifact, MissReason, Owner, Store, StoreError, partials, standing,
 };
 
 /// Said of a result that a run had, in the short form.
@@ -686,7 +688,7 @@ impl<'a> Explainer<'a> {
             old: old.content,
             new: new.content,
             changes: Vec::new(),
-            diverged: false,
+            same_action: None,
             rewired: matches!((&before, &now), (Some(before), Some(now)) if before.is_another_stage(now)),
             told_before: !seen.insert((old.id(), new.id())),
         };
@@ -694,7 +696,15 @@ impl<'a> Explainer<'a> {
             return Ok(upstream);
         }
         if let (Some(before), Some(now)) = (before, now) {
-            upstream.diverged = before.key == now.key;
+            upstream.same_action = (before.key == now.key).then(|| {
+                let mut executions = past.history.executions(&now.key);
+                let is_measured = |artifact: &Artifact| artifact.volatile && artifact.content == new.content;
+                if executions.any(|(_, executed)| executed.outputs.iter().any(is_measured)) {
+                    SameAction::Measured
+                } else {
+                    SameAction::Diverged
+                }
+            });
             let actions = (
                 past.action(self.store, &before.key)?,
                 past.action(self.store, &now.key)?,

@@ -12,7 +12,7 @@ use super::model::Manifest;
 use super::node::{Data, Entry, Node, Table, merge_entry, parse_document};
 use super::source::{Origin, Sources, Span};
 use crate::number::grouped_u64;
-use crate::plan::{self, Plan, cause, neighbour, normal};
+use crate::plan::{self, Plan, RememberedSources, cause, neighbour, normal};
 use crate::registry::Registry;
 
 /// The version of the language that is read here.
@@ -27,11 +27,22 @@ const EXTENDS_LIMIT: usize = 16;
 ///
 /// Everything that is wrong is returned together. What is merely odd is in [`Plan::warnings`].
 pub fn load(path: &Utf8Path, registry: &Registry, overrides: &Overrides) -> Result<Plan, Diagnostics> {
+    load_remembering(path, registry, overrides, &RememberedSources::new())
+}
+
+/// The same to explain what was done: source files that are `remembered` need not be there any more. [`Plan::gone`] has those that
+/// are not.
+pub fn load_remembering(
+    path: &Utf8Path,
+    registry: &Registry,
+    overrides: &Overrides,
+    remembered: &RememberedSources,
+) -> Result<Plan, Diagnostics> {
     let mut report = Report::new(Sources::default());
     let Some(read) = read(path, overrides, &mut report) else {
         return Err(report.finish());
     };
-    plan::expand(read, registry, report)
+    plan::expand(read, registry, remembered, report)
 }
 
 /// A manifest that was read, with problems in the report or without.

@@ -35,7 +35,7 @@ mod syntax;
 pub use diagnostic::{Diagnostics, Entry, Severity};
 pub use language::language_schema;
 pub use layers::Overrides;
-pub use load::{FORMAT, SIZE_LIMIT, load};
+pub use load::{FORMAT, SIZE_LIMIT, load, load_remembering};
 
 pub(crate) use alike::{alike, apart};
 pub(crate) use diagnostic::{Report, shortened};

@@ -128,7 +128,16 @@ fn read_pipeline(table: &Table, root: Span, report: &mut Report) -> String {
 pub(crate) fn read_axis(name: &str, entry: &Entry, report: &mut Report) -> Axis {
     let mut values: Vec<AxisValue> = Vec::new();
     let mut places = BTreeMap::<Label, Span>::new();
-    if let Some(items) = expect_array(&entry.node, &format!("axis `{name}`"), report) {
+    if let Data::Table(_) = &entry.node.data {
+        report
+            .error(
+                entry.node.span,
+                format!("axis `{name}` must be an array, not a table"),
+            )
+            .help(format!(
+                "write its values one by one, `{name} = [1, 2, 3]`; a value that is a table has a `name`"
+            ));
+    } else if let Some(items) = expect_array(&entry.node, &format!("axis `{name}`"), report) {
         if items.is_empty() {
             report
                 .error(entry.node.span, format!("axis `{name}` is empty"))

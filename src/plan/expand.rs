@@ -22,12 +22,17 @@ use super::model::{Cell, Input, Plan, Publish, Stage, StageInput, point as shown
 use super::parameters::StageParameters;
 use super::publish::{Paths, Pattern, patterns};
 use super::schemas::arriving;
-use super::sources::{SourceFiles, normal};
+use super::sources::{RememberedSources, SourceFiles, normal};
 use crate::manifest::{Diagnostics, Manifest, Node, Read, Report, STAGE_KEY, Span, clip, located};
 use crate::registry::Registry;
 
 /// Expands a manifest, or says everything that is wrong with it.
-pub(crate) fn expand(read: Read, registry: &Registry, mut report: Report) -> Result<Plan, Diagnostics> {
+pub(crate) fn expand(
+    read: Read,
+    registry: &Registry,
+    remembered: &RememberedSources,
+    mut report: Report,
+) -> Result<Plan, Diagnostics> {
     let manifest = &read.manifest;
     let folder = read.path.parent().unwrap_or(Utf8Path::new("/"));
     let axes = Axes::new(manifest, &mut report);
@@ -45,7 +50,7 @@ pub(crate) fn expand(read: Read, registry: &Registry, mut report: Report) -> Res
         graph: &graph,
         flow: &flow,
         parameters,
-        files: SourceFiles::new(folder),
+        files: SourceFiles::new(folder, remembered),
         paths: Paths::default(),
         grids: (0..graph.nodes.len()).map(|_| None).collect(),
         stages: Vec::new(),
@@ -66,6 +71,7 @@ pub(crate) fn expand(read: Read, registry: &Registry, mut report: Report) -> Res
         cells,
         report,
         parameters,
+        files,
         ..
     } = expansion;
     if report.has_errors() {
@@ -78,6 +84,7 @@ pub(crate) fn expand(read: Read, registry: &Registry, mut report: Report) -> Res
         resolved: recorded(&read.resolved, &graph, &parameters, &axes),
         stages,
         cells,
+        gone: files.gone(),
         warnings: report.finish(),
         manifest: read.path,
         bases: read.bases,
@@ -111,7 +118,7 @@ struct Expansion<'a, 'm> {
     graph: &'a Graph<'m>,
     flow: &'a Flow,
     parameters: Vec<StageParameters<'m>>,
-    files: SourceFiles,
+    files: SourceFiles<'a>,
     paths: Paths,
     /// Where the cells of each expanded stage are.
     grids: Vec<Option<Grid>>,

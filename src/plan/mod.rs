@@ -41,4 +41,5 @@ pub use model::{Attempts, Cell, CellIndex, Input, Plan, Publish, Stage, StageInp
 
 pub(crate) use expand::expand;
 pub(crate) use single::Single;
+pub use sources::RememberedSources;
 pub(crate) use sources::{cause, neighbour, normal};

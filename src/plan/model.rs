@@ -7,6 +7,7 @@ use provenir_api::port::OutputPort;
 use provenir_api::{AnyKind, Label, Resolved, Source};
 use serde_json::Value;
 
+use super::sources::RememberedSources;
 use crate::manifest::Diagnostics;
 
 /// Position of a cell in [`Plan::cells`].
@@ -31,6 +32,8 @@ pub struct Plan {
     pub stages: Vec<Stage>,
     /// In topological order, stage by stage.
     pub cells: Vec<Cell>,
+    /// Source files that are not there, with what they held: of a plan by which nothing is executed.
+    pub gone: RememberedSources,
     /// The manifest after `extends`, the profile and the command line, in the language of manifests.
     pub resolved: Value,
     /// What is odd, but keeps nothing from running.

@@ -83,7 +83,7 @@ impl<'m> StageParameters<'m> {
         &mut self,
         info: &KindInfo,
         wired: Option<&[(&str, TableSchema)]>,
-        files: &mut SourceFiles,
+        files: &mut SourceFiles<'_>,
         at: &impl Fn(usize) -> (usize, &'a AxisValue),
         axes: &Axes<'_>,
         report: &mut Report,

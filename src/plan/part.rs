@@ -69,6 +69,7 @@ impl Plan {
             stages,
             cells: parts,
             resolved: self.resolved.clone(),
+            gone: self.gone.clone(),
             warnings: Diagnostics::none(),
         };
         (part, kept)

@@ -5,6 +5,7 @@ use provenir_api::{AnyKind, Resolved};
 use serde_json::json;
 
 use super::model::{Attempts, Cell, Plan, Publish, Stage};
+use super::sources::RememberedSources;
 use crate::manifest::Diagnostics;
 
 /// A stage without inputs, for a command that needs one thing made.
@@ -64,6 +65,7 @@ impl Single {
                 publish: vec![publish],
             }],
             resolved,
+            gone: RememberedSources::new(),
             warnings: Diagnostics::none(),
         }
     }

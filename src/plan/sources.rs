@@ -5,33 +5,58 @@ use std::io;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use fs_err as fs;
-use provenir_api::{Problem, Source, schema};
+use provenir_api::{Digest, Problem, Source, schema};
+
+/// What source files held that may not be there any more, by absolute path without `.` and `..`.
+pub type RememberedSources = BTreeMap<Utf8PathBuf, Digest>;
 
 /// What was found out about source files; each is looked at once.
-pub(super) struct SourceFiles {
+pub(super) struct SourceFiles<'a> {
     folder: Utf8PathBuf,
+    /// Files that need not be there.
+    remembered: &'a RememberedSources,
     seen: BTreeMap<Utf8PathBuf, Option<(String, Option<String>)>>,
+    /// The files that are not there and need not be.
+    gone: RememberedSources,
 }
 
-impl SourceFiles {
+impl<'a> SourceFiles<'a> {
     /// Source paths are relative to `folder`.
-    pub(super) fn new(folder: &Utf8Path) -> Self {
+    pub(super) fn new(folder: &Utf8Path, remembered: &'a RememberedSources) -> Self {
         Self {
             folder: folder.to_owned(),
+            remembered,
             seen: BTreeMap::new(),
+            gone: RememberedSources::new(),
         }
     }
 
     /// Why the file cannot be read, if so.
     pub(super) fn problem(&mut self, source: &Source) -> Option<Problem> {
         if !self.seen.contains_key(&source.path) {
-            let found = examine(&self.folder, &source.path);
+            let found = self.examine(&source.path);
             self.seen.insert(source.path.clone(), found);
         }
         let (message, help) = self.seen[&source.path].as_ref()?;
         let mut problem = Problem::new(source.pointer.clone(), message.clone());
         problem.help.clone_from(help);
         Some(problem)
+    }
+
+    fn examine(&mut self, path: &Utf8Path) -> Option<(String, Option<String>)> {
+        let full = normal(&self.folder.join(path));
+        if let Some(content) = self.remembered.get(&full)
+            && matches!(fs::metadata(&full), Err(error) if error.kind() == io::ErrorKind::NotFound)
+        {
+            self.gone.insert(full, *content);
+            return None;
+        }
+        examine(&self.folder, path)
+    }
+
+    /// The files that are not there, with what they held.
+    pub(super) fn gone(self) -> RememberedSources {
+        self.gone
     }
 
     /// Every source file that was named, absolute, without `.` and `..`.

@@ -52,6 +52,12 @@ impl Cells {
         }
     }
 
+    /// The cells by position.
+    pub fn iter(&self) -> impl Iterator<Item = (CellIndex, &PlacedCell)> {
+        let cells = self.by_position.iter();
+        cells.map(|(position, cell)| (*position, cell))
+    }
+
     /// The cell at a position.
     pub fn get(&self, position: CellIndex) -> Option<&PlacedCell> {
         self.by_position.get(&position)

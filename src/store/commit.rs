@@ -62,7 +62,20 @@ pub enum Outcome {
     Replaced {
         /// The first output port at which they differ.
         port: String,
+        /// Whether they differ in nothing but what is not repeatable, as a measured time.
+        #[serde(default)]
+        measured: bool,
     },
+}
+
+impl Outcome {
+    /// Whether the same action gave something else, where that should not be.
+    pub fn is_divergence(&self) -> bool {
+        matches!(
+            self,
+            Self::Diverged { .. } | Self::Replaced { measured: false, .. }
+        )
+    }
 }
 
 impl Staged {
@@ -356,8 +369,13 @@ impl Store {
                 })
             }
             (None, false) => {
-                fs_err::rename(&item.unnamed, &path).map_err(failed())?;
-                Ok(Outcome::Same)
+                let measured = existing.first_measured_otherwise(&item.staged.result);
+                let Some(port) = measured.map(str::to_owned) else {
+                    fs_err::rename(&item.unnamed, &path).map_err(failed())?;
+                    return Ok(Outcome::Same);
+                };
+                self.replace_result(item, &existing)?;
+                Ok(Outcome::Replaced { port, measured: true })
             }
             (Some(port), true) => {
                 let second = self.layout().divergence(&key, &digest_of(&item.staged.result)?);
@@ -368,12 +386,22 @@ impl Store {
                 })
             }
             (Some(port), false) => {
-                let first = self.layout().divergence(&key, &digest_of(&existing)?);
-                replace(&self.workspace()?.file(), &first, &existing.encode()?).map_err(failed())?;
-                fs_err::rename(&item.unnamed, &path).map_err(failed())?;
-                Ok(Outcome::Replaced { port })
+                self.replace_result(item, &existing)?;
+                Ok(Outcome::Replaced {
+                    port,
+                    measured: false,
+                })
             }
         }
+    }
+
+    /// Gives a result the place of one whose artifacts are gone, which is kept beside it.
+    fn replace_result(&self, item: &Item, existing: &ActionResult) -> Result<(), StoreError> {
+        let failed = || StoreError::io("cannot store a result");
+        let key = item.staged.key();
+        let first = self.layout().divergence(&key, &digest_of(existing)?);
+        replace(&self.workspace()?.file(), &first, &existing.encode()?).map_err(failed())?;
+        fs_err::rename(&item.unnamed, self.layout().result(&key)).map_err(failed())
     }
 
     fn finish(&self, item: Item) -> Result<Commit, StoreError> {

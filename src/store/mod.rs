@@ -34,7 +34,6 @@ mod index;
 mod layout;
 mod lookup;
 mod moved;
-mod own;
 mod owner;
 mod pin;
 mod publish;

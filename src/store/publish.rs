@@ -10,7 +10,7 @@ use super::hash::hash_file;
 use super::owner::{Liveness, Owner};
 use super::regular::{self, Content};
 use super::stamp::Stamp;
-use super::{ActionKey, Artifact, Layout, Store, StoreError, own, pin};
+use super::{ActionKey, Artifact, Layout, Store, StoreError, pin};
 
 /// What the names of copies begin with that are not complete.
 const HIDDEN: &str = ".provenir-";
@@ -148,8 +148,7 @@ impl Store {
     }
 
     /// Makes the file at `path` (absolute) a copy of an artifact. Reads neither where both are as they were left. A
-    /// file there that this store does not have is never overwritten, unless it is a figure as Provenir drew it: it is kept
-    /// beside the copy.
+    /// file there whose bytes this store does not have is never overwritten: it is kept beside the copy.
     pub fn publish(
         &self,
         path: &Utf8Path,
@@ -207,12 +206,11 @@ impl Store {
             (None, None) => (Copied::New, false),
             (Some(_), None) => (Copied::RestoredMissing, false),
             (Some(memo), Some((stamp, _))) if memo.stamp == stamp => {
-                let copied = if same_object {
-                    Copied::Unchanged
+                if same_object {
+                    (Copied::Unchanged, false)
                 } else {
-                    Copied::Updated
-                };
-                (copied, false)
+                    (Copied::Updated, !self.has_bytes(&memo.object))
+                }
             }
             // A link, a pipe or the like: not even opened.
             (_, Some((_, false))) => (Copied::Displaced, true),
@@ -222,8 +220,8 @@ impl Store {
                 if found == artifact.object {
                     unnoted = Some(stamp);
                     (Copied::Unchanged, false)
-                } else if left_so || self.is_spare(path, &found).map_err(failed)? {
-                    (Copied::Updated, false)
+                } else if left_so || self.has_bytes(&found) {
+                    (Copied::Updated, !self.has_bytes(&found))
                 } else if same_object {
                     (Copied::RestoredAltered, true)
                 } else {
@@ -251,11 +249,10 @@ impl Store {
         }
     }
 
-    /// Whether nothing is lost with a file of which nothing is remembered: its bytes are an object's, or it is a figure as it
-    /// was drawn, which says itself what to draw it from. A table that this store does not have may be all that is left of
-    /// hours of work, whoever made it.
-    pub fn is_spare(&self, path: &Utf8Path, found: &Digest) -> io::Result<bool> {
-        Ok(self.layout().object(found).exists() || own::is_unaltered_figure(path)?)
+    /// Whether nothing is lost with a file of these bytes: the store has them. A figure or a table that it does not have may be
+    /// all that is left of hours of work, whoever made it.
+    pub fn has_bytes(&self, found: &Digest) -> bool {
+        self.layout().object(found).is_file()
     }
 
     /// What is known of the copy at a path.

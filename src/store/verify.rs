@@ -32,6 +32,11 @@ pub struct Verification {
     pub damaged: BTreeMap<Digest, Vec<ActionKey>>,
     /// Objects that a result names and that are not there, and the actions that gave them.
     pub missing: BTreeMap<Digest, Vec<ActionKey>>,
+    /// Objects that are not there and that none but second results name, kept for comparison, and the actions that gave them:
+    /// nothing computes them again.
+    pub gone: BTreeMap<Digest, Vec<ActionKey>>,
+    /// Of the damaged objects, those that none but second results name.
+    pub damaged_seconds: BTreeSet<Digest>,
     /// Files that cannot be read or understood.
     pub unreadable: Vec<Unreadable>,
     /// Pins and notes of published copies that cannot be read or understood.
@@ -140,7 +145,6 @@ impl Store {
         verification
             .unreadable
             .extend(wrong_lengths(&catalogue, scope, &found, &verification));
-        // What a second, different result lacks was lost before what counts took its place: nothing computes it again.
         let results = catalogue.results.values();
         let of_results: BTreeSet<Digest> = results
             .flat_map(|stored| stored.result.outputs.iter().map(|artifact| artifact.object))
@@ -150,13 +154,20 @@ impl Store {
             .flat_map(|stored| stored.result.outputs.iter().map(|artifact| artifact.object))
             .filter(|object| !of_results.contains(object))
             .collect();
+        let is_second = |object: &Digest| of_seconds.contains(object);
+        let damaged = verification.damaged.keys().copied();
+        verification.damaged_seconds = damaged.filter(is_second).collect();
         for (object, makers) in named {
-            if !present.contains(&object)
-                && !of_seconds.contains(&object)
-                && stat(&self.layout().object(&object))?.is_none()
-            {
-                verification.missing.insert(object, makers);
+            if present.contains(&object) || stat(&self.layout().object(&object))?.is_some() {
+                continue;
             }
+            // What a second result lacks was lost before what counts took its place, or since.
+            let lost = if is_second(&object) {
+                &mut verification.gone
+            } else {
+                &mut verification.missing
+            };
+            lost.insert(object, makers);
         }
         Ok(verification)
     }

@@ -334,6 +334,26 @@ fn what_was_damaged_and_made_again_is_told_as_that() {
 }
 
 #[test]
+fn what_follows_a_measurement_that_was_repeated_blames_nobody() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "times"
+        stages.time = { kind = "clock" }
+        stages.after = { kind = "noop", inputs = { one = "time" } }
+        "#,
+    );
+    context.executed(&[]);
+    fs_err::remove_file(context.object("time")).unwrap();
+    assert_eq!(context.executed(&[]), ["after", "time"]);
+    let told = said(&context, &["why", "after"]);
+    assert!(
+        told.contains("from time, which was measured again: it is volatile, and nothing of it changed\n"),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_result_of_another_manifest_is_told_as_that() {
     let context = Context::new(CHAIN);
     context.executed(&[]);

@@ -121,6 +121,50 @@ fn a_damaged_object_is_named_taken_out_and_computed_again() {
     context.check_store();
 }
 
+/// Nothing promises to compute again what nothing needs.
+#[test]
+fn damage_of_a_second_result_is_told_as_that() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "times"
+        stages.time = { kind = "clock" }
+        "#,
+    );
+    context.executed(&[]);
+    let first = context.object("time");
+    context.executed(&["--force", "time"]);
+    let objects = files(&context.path("cache/objects-v1"));
+    let second = objects.iter().find(|object| **object != first).unwrap();
+    flip(second);
+    let told = |arguments: &[&str], code| {
+        let outcome = context.run(arguments).assert_code(code);
+        let (_, told) = outcome.stdout.split_once('\n').unwrap();
+        context.filtered(told)
+    };
+    insta::assert_snapshot!(told(&["verify"], 1), @r"
+
+    damaged: the bytes are not those that were stored
+      object [DIGEST], of time
+
+    next: `provenir verify --discard` takes damaged objects that only second results name out of the store; nothing computes those again
+    ");
+    insta::assert_snapshot!(told(&["verify", "--discard"], 1), @r"
+
+    damaged: the bytes are not those that were stored
+      object [DIGEST], of time
+
+    next: damaged objects that only second results name were taken out of the store; nothing computes those again
+    ");
+    insta::assert_snapshot!(told(&["verify"], 0), @r"
+
+    gone: a second result, which was kept beside the one that counts, has no object any more; nothing computes it again
+      object [DIGEST], of time
+
+    nothing is wrong
+    ");
+}
+
 /// The run of a stored result hits although its bytes changed, where nothing of the file's stamp tells: `verify` sees it.
 #[test]
 fn damage_that_no_run_would_see_is_found() {

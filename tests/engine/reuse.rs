@@ -234,3 +234,42 @@ fn only_a_stage_and_what_it_needs() {
     assert_eq!(context.executed(&["--only", "first"]), CHAIN_CELLS[..3]);
     assert_eq!(context.executed(&["--only", "second"]), CHAIN_CELLS[3..6]);
 }
+
+#[test]
+fn a_measurement_that_was_lost_is_not_replaced_without_a_word() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "times"
+        stages.time = { kind = "clock", publish = { sum = "out/time.parquet" } }
+        "#,
+    );
+    context.executed(&[]);
+    let first = context.read("out/time.parquet");
+    let object = context.object("time");
+    fs_err::remove_file(&object).unwrap();
+    let told = context.run(&["run"]).assert_code(0).stderr;
+    assert!(
+        told.contains("warning: what time had measured at `sum` is gone from the store; the new measurement takes its place"),
+        "{told}"
+    );
+    assert!(
+        told.contains("warning: updated `out/time.parquet`, whose earlier bytes the store has lost; the file that was there is kept as `out/time.parquet.orig`"),
+        "{told}"
+    );
+    assert_eq!(context.read("out/time.parquet.orig"), first);
+    let why = context.run(&["why", "time"]).assert_code(0).stdout;
+    assert!(why.contains("it is not in the store any more"), "{why}");
+    // Nothing is wrong with what counts; what was lost is told.
+    let verified = context.run(&["verify"]).assert_code(0).stdout;
+    insta::assert_snapshot!(context.filtered(&verified), @r"
+    store cache: read 1 object (478 bytes) and 2 results
+    1 published file outside it: not read (`provenir verify FILE` looks at one, `provenir plan` at those of a manifest)
+
+    gone: a second result, which was kept beside the one that counts, has no object any more; nothing computes it again
+      object [DIGEST], of time
+
+    nothing is wrong
+    ");
+    assert_eq!(context.executed(&[]), [""; 0]);
+}

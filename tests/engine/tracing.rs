@@ -277,6 +277,21 @@ fn a_figure_that_was_changed_and_sealed_again_is_not_taken_for_the_stores() {
         told.starts_with("`out.svg` was altered since Provenir made it"),
         "{told}"
     );
+    // So it does of a figure that was made elsewhere, which is nobody's to overwrite.
+    let foreign = FigureIdentity {
+        action_key: "0".repeat(64),
+        ..identity.clone()
+    };
+    let foreign = FigureIdentity::seal(format!("<svg>\n{}\n</svg>\n", foreign.svg_metadata()).into_bytes());
+    fs_err::write(context.path("out.svg"), &foreign).unwrap();
+    let told = context.run(&["lineage", "out.svg"]).assert_code(2).stderr;
+    assert!(
+        told.starts_with("`out.svg` has a seal of Provenir that fits its content\n")
+            && told.contains("\nit lies where output figure of draw was published\n"),
+        "{told}"
+    );
+    context.run(&["run"]).assert_code(0);
+    assert_eq!(context.read("out.svg.orig"), foreign);
     // A copy of what the store has is no forgery, and a broken seal is told as that.
     fs_err::copy(context.object("draw.figure"), context.path("copy.svg")).unwrap();
     assert!(lineage(&context, &["copy.svg"]).starts_with("`copy.svg` is as Provenir made it\n"));

@@ -383,6 +383,11 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "method = \"bc\"",
         "7:10: axis `method` must be an array, not a text (write `method = [\"bc\"]`)",
     ),
+    (
+        "method = [\"bc\", \"rbc\"]",
+        "method = { range = [1, 3] }",
+        "7:10: axis `method` must be an array, not a table (write its values one by one, `method = [1, 2, 3]`; a value that is a table has a `name`)",
+    ),
 ];
 
 #[test]

@@ -284,7 +284,7 @@ fn of_cells(
         ))
         .help("`provenir runs` lists runs"));
     }
-    let plan = session::plan(edition, manifest)?;
+    let plan = session::plan_of_past(edition, manifest)?;
     let survey = Survey::take(&plan, store, &BTreeSet::new())?;
     let mut of = Vec::new();
     for cell in selector.cells(&plan)? {

@@ -24,7 +24,7 @@ use super::{Edition, environment, session, terminal};
 use crate::exec::{Standing, Survey};
 use crate::lineage::{Condition, FileOrigin, Focus, Graph, SourceName, cells_of_plan};
 use crate::record::Cells;
-use crate::store::{ActionKey, Layout, Store};
+use crate::store::{ActionKey, Layout, Publication, Store};
 use freshness::Told;
 
 /// What is traced, and what is said of it before its lineage.
@@ -131,6 +131,9 @@ fn find(
 ) -> Result<Traced, CommandError> {
     let text = arguments.what.as_str();
     let is_file = fs_err::metadata(text).is_ok_and(|metadata| metadata.is_file());
+    if !is_file && let Some(gone) = trace_gone_source(text, graph)? {
+        return Ok(gone);
+    }
     if selector::is_path(text) || is_file {
         if !is_file {
             return Err(no_file(text));
@@ -272,6 +275,25 @@ fn trace_cell(
     }
 }
 
+/// What was made from a source file that is not there any more.
+fn trace_gone_source(text: &str, graph: &Graph) -> Result<Option<Traced>, CommandError> {
+    let path = session::absolute(Utf8Path::new(text))?;
+    if graph.takers(&SourceName::Path(&path)).is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Traced {
+        head: vec![
+            format!(
+                "`{}` is a source file, and is not there any more",
+                session::short(&path)
+            ),
+            String::new(),
+        ],
+        file: Some(json!({ "path": path, "object": null })),
+        what: What::Source(path),
+    }))
+}
+
 /// What a source file is, and what was made from it: by its path, or, of a copy of one, by its content.
 fn trace_source(path: &Utf8Path, origin: &FileOrigin, graph: &Graph) -> Traced {
     let shown = session::short(path);
@@ -359,6 +381,18 @@ fn trace_file(
             identity.data.short()
         ));
     }
+    let has_its_name = |other: &Publication| {
+        let key = origin.key.as_ref();
+        key.is_some_and(|key| graph.history().name(key) == other.cell)
+    };
+    if let Some(other) = &origin.in_place_of
+        && !has_its_name(other)
+    {
+        head.push(format!(
+            "it lies where output {} of {} was published",
+            other.port, other.cell
+        ));
+    }
     let Some(key) = origin.key else {
         return Err(CommandError::request(format!(
             "`{shown}` does not say where it comes from, and the store `{}` does not know it",
@@ -395,6 +429,9 @@ fn trace_file(
             "object": origin.object.to_string(),
             "data": origin.identity.as_ref().map(|identity| identity.data.to_string()),
             "altered": origin.condition.altered(),
+            "in_place_of": origin.in_place_of.as_ref().map(|other| json!({
+                "cell": other.cell, "output": other.port, "action": other.key,
+            })),
             "manifest": freshness.manifest,
             "arguments": freshness.arguments,
             "stale": freshness.stale,

@@ -238,7 +238,13 @@ fn a_different_result_replaces_one_whose_artifacts_are_gone() {
     fixture.commit(fixture.staged(1, "first"));
     remove(&fixture.object("first"));
     let second = fixture.commit(fixture.staged(1, "second"));
-    assert_eq!(second.outcome, Outcome::Replaced { port: "out".into() });
+    assert_eq!(
+        second.outcome,
+        Outcome::Replaced {
+            port: "out".into(),
+            measured: false
+        }
+    );
     assert_eq!(fixture.divergences(), 1);
     let Lookup::Hit(found) = fixture.store.lookup(&key).unwrap() else {
         panic!("it was committed")
