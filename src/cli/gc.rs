@@ -128,6 +128,14 @@ fn ending(found: &Survey, removed: Option<Removed>) -> String {
             let _ = write!(cost, ", and unknown time for {}", count(unknown, "result"));
         }
     }
+    let volatile = found.results.iter().filter(|unwanted| unwanted.volatile).count();
+    if volatile > 0 {
+        let _ = write!(
+            cost,
+            "; what {} measured, or was made from that, cannot be had again",
+            count(volatile, "result")
+        );
+    }
     match removed {
         None => format!(
             "in all {}, {}, {}{cost}\nnothing was removed: the same command with `--yes` removes it; `provenir pin CELL` keeps a cell\n",

@@ -56,7 +56,7 @@ fn pin_run(store: &Store, run: &StoredRun) -> Result<Exit, CommandError> {
 
 fn pin_cells(edition: &Edition, arguments: &PinArguments, what: &str) -> Result<Exit, CommandError> {
     let selector = Selector::of_cell(what, "a run or a cell is pinned")?;
-    let plan = session::plan(edition, &arguments.manifest)?;
+    let plan = session::plan_of_past(edition, &arguments.manifest)?;
     let store = session::open(&arguments.manifest)?;
     let survey = Survey::take(&plan, &store, &BTreeSet::new())?;
     let mut wanted = Vec::new();

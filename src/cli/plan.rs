@@ -236,6 +236,7 @@ fn reasons(plan: &Plan, explainer: &Explainer<'_>, survey: &Survey<'_>) -> Resul
         for (reason, cells) in found {
             let who = match cells[..] {
                 [cell] => plan.name(cell),
+                [_, _] if stage.cells.len() == 2 => format!("{}, both cells", stage.name),
                 _ if cells.len() == stage.cells.len() => {
                     format!("{}, all {} cells", stage.name, grouped(cells.len()))
                 }

@@ -70,16 +70,18 @@ impl Checked {
                 "`{path}` has a seal that fits, but not the bytes that the store has of the action that it names: it was changed and sealed again, or computed elsewhere\n"
             ),
             State::Replaced => format!(
-                "`{path}` is another artifact, or figure, than was published there; the next run replaces it\n"
+                "`{path}` is another artifact, or figure, than was published there; the next run that publishes there replaces it\n"
             ),
             State::SealBroken => {
                 format!("`{path}` was altered since Provenir made it: its seal does not fit its content\n")
             }
             State::Altered => format!(
-                "`{path}` was altered since it was published; the next run restores it and keeps this one as `{}.orig`\n",
+                "`{path}` was altered since it was published; the next run that publishes there restores it and keeps this one as `{}.orig`\n",
                 path.file_name().unwrap_or_default()
             ),
-            State::Missing => format!("`{path}` was published and is gone; the next run restores it\n"),
+            State::Missing => {
+                format!("`{path}` was published and is gone; the next run that publishes there restores it\n")
+            }
         }
     }
 }
@@ -299,7 +301,7 @@ impl Report<'_> {
         );
         section(
             &mut text,
-            "gone: a second result, which was kept beside the one that counts, has no object any more; nothing computes it again",
+            "gone: nothing computes them again, because they are second results, or made from what is gone, too; nothing that counts needs them",
             found
                 .gone
                 .iter()

@@ -42,7 +42,7 @@ pub(super) fn why(edition: &Edition, arguments: &WhyArguments) -> Result<Exit, C
             let who = if cells.len() == 1 {
                 cells[0].clone()
             } else {
-                format!("{} ({})", names(&cells), count(cells.len(), "cell"))
+                format!("{} ({}), each", names(&cells), count(cells.len(), "cell"))
             };
             if !text.is_empty() {
                 text.push('\n');
@@ -240,6 +240,18 @@ fn phrase(why: &Why, indent: usize, asked: &OverrideArguments) -> String {
     format!("{told}\n{below}")
 }
 
+/// Why an action was executed again, in words that "because" precedes.
+fn again(reason: &Reason) -> Option<String> {
+    Some(match reason {
+        Reason::Missing(object) => format!("its artifact {} was not in the store any more", object.short()),
+        Reason::Damaged(object) => format!("its artifact {} was damaged", object.short()),
+        Reason::Unreadable => "its result could not be read".to_owned(),
+        Reason::ResultGone => "its result was not in the store any more".to_owned(),
+        Reason::Forced => "that was asked for (--force)".to_owned(),
+        _ => return None,
+    })
+}
+
 /// What took out the result that a cell lacks, or lacked, where that is recorded.
 fn removed(why: &Why) -> Option<String> {
     let had = if why.up_to_date { "had " } else { "" };
@@ -279,7 +291,7 @@ fn changes(changes: &[Change], indent: usize) -> String {
     let mut text = String::new();
     let space = " ".repeat(indent);
     for change in changes {
-        let _ = writeln!(text, "{space}{}", change.difference);
+        let _ = writeln!(text, "{space}{:#}", change.difference);
         let upstream = change.upstream.iter().map(|upstream| {
             let from = match (&upstream.cell, &upstream.was) {
                 (Some(cell), Some(was)) if !upstream.rewired => format!("{was} → {cell}"),
@@ -320,13 +332,21 @@ fn upstream_told(upstream: &Upstream, indent: usize) -> String {
         return format!("{before}, as told above");
     }
     if let Some(why) = upstream.same_action {
-        return match why {
-            SameAction::Measured => ", which was measured again: it is volatile, and nothing of it changed",
-            SameAction::Diverged => {
-                ", which gave something else although nothing of it changed: its result is not repeatable"
+        let because = upstream.again.as_ref().and_then(again);
+        return match (why, because) {
+            (SameAction::Measured, Some(because)) => format!(", which was measured again, because {because}"),
+            (SameAction::Measured, None) => {
+                ", which was measured again: it is volatile, and nothing of it changed".to_owned()
             }
-        }
-        .to_owned();
+            (SameAction::Diverged, because) => {
+                let again = because.map_or_else(String::new, |because| {
+                    format!("was executed again, because {because}, and ")
+                });
+                format!(
+                    ", which {again}gave something else although nothing of it changed: its result is not repeatable"
+                )
+            }
+        };
     }
     if upstream.changes.is_empty() {
         return match upstream.cell {

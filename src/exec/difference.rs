@@ -5,7 +5,7 @@
 mod inputs;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use camino::Utf8PathBuf;
 use provenir_api::Digest;
@@ -192,9 +192,14 @@ fn keys<'a, V>(old: &'a BTreeMap<String, V>, new: &'a BTreeMap<String, V>) -> BT
     old.keys().chain(new.keys()).collect()
 }
 
-/// Goes down into tables; everything else is one value.
+/// Goes down into tables, and into lists that are too long to be shown; everything else is one value.
 fn compare(old: Option<&Value>, new: Option<&Value>, pointer: &str, found: &mut Vec<Difference>) {
+    let is_long =
+        |list: &[Value]| list.iter().map(|item| item.to_string().len() + 1).sum::<usize>() > LONGEST;
     match (old, new) {
+        (Some(Value::Array(old)), Some(Value::Array(new))) if is_long(old) || is_long(new) => {
+            compare_lists(old, new, pointer, found);
+        }
         (Some(Value::Object(old)), Some(Value::Object(new))) => {
             let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
             for name in names {
@@ -212,7 +217,42 @@ fn compare(old: Option<&Value>, new: Option<&Value>, pointer: &str, found: &mut 
     }
 }
 
-/// A short phrase: `epochs 50 → 60`.
+/// Lists item by item: what both begin and end with is the same, and what is between is taken in order.
+fn compare_lists(old: &[Value], new: &[Value], pointer: &str, found: &mut Vec<Difference>) {
+    let begin = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+    let (old, new) = (&old[begin..], &new[begin..]);
+    let backwards = old.iter().rev().zip(new.iter().rev());
+    let end = backwards.take_while(|(old, new)| old == new).count();
+    let (old, new) = (&old[..old.len() - end], &new[..new.len() - end]);
+    for place in 0..old.len().max(new.len()) {
+        let pointer = format!("{pointer}/{}", begin + place);
+        match (old.get(place), new.get(place)) {
+            (Some(old), Some(new)) => compare(Some(old), Some(new), &pointer, found),
+            (old, new) => found.push(Difference::Parameter {
+                pointer,
+                old: old.cloned(),
+                new: new.cloned(),
+                absent: Some(Absent::NotThere),
+            }),
+        }
+    }
+}
+
+/// A JSON pointer as people write the place of a parameter: `outputs.table.columns[2]`.
+fn place_of(pointer: &str) -> String {
+    let mut place = String::new();
+    for part in pointer.split('/').skip(1) {
+        if part.bytes().all(|byte| byte.is_ascii_digit()) && !place.is_empty() {
+            let _ = write!(place, "[{part}]");
+        } else {
+            let dot = if place.is_empty() { "" } else { "." };
+            let _ = write!(place, "{dot}{part}");
+        }
+    }
+    place
+}
+
+/// A short phrase: `epochs 50 → 60`. The alternate form (`{:#}`) shows much longer values.
 impl fmt::Display for Difference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -229,14 +269,18 @@ impl fmt::Display for Difference {
                 new,
                 absent,
             } => {
-                let name = pointer.trim_start_matches('/').replace('/', ".");
                 let told = |value: &Option<Value>| shown(value.as_ref(), absent.as_ref());
-                let (old, new) = cut_apart(&told(old), &told(new), LONGEST);
-                write!(formatter, "{name} {old} → {new}")
+                let longest = if formatter.alternate() {
+                    LONGEST_ALONE
+                } else {
+                    LONGEST
+                };
+                let (old, new) = cut_apart(&told(old), &told(new), longest);
+                write!(formatter, "{} {old} → {new}", place_of(pointer))
             }
             Self::Source { pointer, old, new } => {
-                let name = pointer.trim_start_matches('/').replace('/', ".");
-                write!(formatter, "{name}: {}", changed_file(old.as_ref(), new.as_ref()))
+                let file = changed_file(old.as_ref(), new.as_ref());
+                write!(formatter, "{}: {file}", place_of(pointer))
             }
             Self::Input {
                 port,
@@ -267,10 +311,11 @@ impl fmt::Display for Difference {
                 if !renamed.is_empty() {
                     let names = renamed
                         .iter()
-                        .map(|(old, new)| format!("{old} by the name {new}"));
-                    told.push(format!("has {} now", listed(&names.collect::<Vec<_>>())));
+                        .map(|(old, new)| format!("{old} is called {new} now"));
+                    told.push(listed(&names.collect::<Vec<_>>()));
                 }
-                write!(formatter, "input {port} {}", told.join(", "))
+                let colon = if *changed + added + removed > 0 { "" } else { ":" };
+                write!(formatter, "input {port}{colon} {}", told.join(", "))
             }
             Self::Platform { old, new } => {
                 let told = |platform: &Option<String>| match platform {
@@ -309,6 +354,8 @@ fn changed_file(old: Option<&FileVersion>, new: Option<&FileVersion>) -> String 
 
 /// Characters of a value that are shown.
 const LONGEST: usize = 40;
+/// The same where each difference has a line of its own.
+const LONGEST_ALONE: usize = 400;
 /// So many terms are shown.
 const TERMS: usize = 6;
 

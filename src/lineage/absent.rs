@@ -18,6 +18,11 @@ pub(super) fn explained(
     let mut explained = Vec::with_capacity(found.len());
     for difference in found {
         let (pointer, value, lacking) = match difference {
+            // An item of a list.
+            Difference::Parameter { absent: Some(_), .. } => {
+                explained.push(difference);
+                continue;
+            }
             Difference::Parameter {
                 pointer,
                 old: None,

@@ -1,6 +1,6 @@
 use std::io::{ErrorKind, Read};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::{Digest, FigureIdentity};
 
 use super::graph::Graph;
@@ -142,6 +142,8 @@ pub enum Freshness {
         differences: Vec<String>,
         /// Whether today's result is in the store, and is another; only the copy is old.
         computed: bool,
+        /// Where the manifest publishes today's result, absolute: there, or elsewhere, or nowhere.
+        published_as: Option<Utf8PathBuf>,
     },
     /// It depends on cells that have to run first.
     Unknown {
@@ -186,6 +188,7 @@ impl Freshness {
                         cell: name,
                         differences: vec!["the same action gave something else since".to_owned()],
                         computed: true,
+                        published_as: published_as(path, plan, cell),
                     }
                 }
                 _ => Self::Current { cell: name },
@@ -206,6 +209,7 @@ impl Freshness {
                     cell: name,
                     differences: own.iter().map(ToString::to_string).collect(),
                     computed: false,
+                    published_as: published_as(path, plan, cell),
                 });
             }
             return Ok(Self::Unknown {
@@ -240,8 +244,16 @@ impl Freshness {
             cell: name,
             differences: told,
             computed: matches!(survey.standings[cell], Standing::Cached(_)),
+            published_as: published_as(path, plan, cell),
         })
     }
+}
+
+/// Where a cell publishes what a file shows: at its path, or else a file of the same kind, or any.
+fn published_as(path: &Utf8Path, plan: &Plan, cell: CellIndex) -> Option<Utf8PathBuf> {
+    let copies = plan.cells[cell].publish.iter();
+    let copies = copies.map(|publish| normal(&plan.folder.join(&publish.path)));
+    copies.max_by_key(|copy| (copy == path, copy.extension() == path.extension()))
 }
 
 /// Whether a file is among what an action gave: by its bytes, or, where it was altered by hand, by what was published there.

@@ -35,7 +35,7 @@ impl<'a> Place<'a> {
     }
 
     /// The actions that gave what it takes, input by input, where all are known.
-    pub(super) fn makers(self) -> Option<Vec<ActionKey>> {
+    pub fn makers(self) -> Option<Vec<ActionKey>> {
         let wires = self.wires()?.iter();
         wires.map(|wire| self.cells.get(wire.0)?.key).collect()
     }

@@ -294,6 +294,9 @@ pub struct Upstream {
     /// Why they differ, where the same action gave both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_action: Option<SameAction>,
+    /// Why that was executed again, where its record tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub again: Option<Reason>,
     /// Whether it comes from a cell of another stage than before.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rewired: bool,

@@ -79,7 +79,10 @@ impl Graph {
         };
         let id = node.id();
         self.trace_up(&mut lineage, id.clone(), place, focus.cells);
-        let edges = Edges::of(self, focus.cells);
+        // Of an action of the past, as the latest run that had it was wired.
+        let mut runs = self.history().runs.iter().map(|run| &run.cells);
+        let then = runs.find(|cells| !cells.of(&focus.action).is_empty());
+        let edges = Edges::of(self, focus.cells.or(then));
         let takers = edges.consumers(self, &id, focus.cell.is_none());
         lineage.takers = self.trace_down(&mut lineage, &edges, takers);
         lineage.focus = Some(id);

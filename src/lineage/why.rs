@@ -16,7 +16,7 @@ use crate::exec::{Difference, Due, Standing, Survey, changed_inputs, differences
 use crate::plan::{CellIndex, Plan};
 use crate::record::{Cells, FlawedRun, History, PastRun, Removals, RunId, RunStore};
 use crate::store::{
-    Action, ActionInput, ActionKey, Artifact, MissReason, Owner, Store, StoreError, partials, standing,
+    Action, ActionInput, ActionKey, MissReason, Owner, Store, StoreError, partials, standing,
 };
 
 /// Said of a result that a run had, in the short form.
@@ -254,7 +254,10 @@ impl<'a> Explainer<'a> {
             }
             let failed = self.past()?.last_failure(&self.plan.manifest, &name, None);
             let Some((failed, old)) = failed else {
-                return Ok("never run".to_owned());
+                return Ok(match self.brief_nearest(cell)? {
+                    Some(nearest) => format!("never run; {nearest}"),
+                    None => "never run".to_owned(),
+                });
             };
             let run = &failed.run.stored.id;
             let found =
@@ -277,6 +280,34 @@ impl<'a> Explainer<'a> {
             )
         }));
         Ok(told.join("; "))
+    }
+
+    /// What is nearest to a cell that no run had, where few cells of its stage are so: many are a grid that grew.
+    fn brief_nearest(&self, cell: CellIndex) -> Result<Option<String>, StoreError> {
+        const FEW: usize = 3;
+        let (past, name) = (self.past()?, self.plan.name(cell));
+        let cells = self.plan.stage_of(cell).cells.clone();
+        let due = cells.filter(|cell| matches!(self.survey.standings[*cell], Standing::Due { .. }));
+        if past.history.runs.is_empty() || due.count() > FEW {
+            return Ok(None);
+        }
+        let action = self.survey.action(cell)?;
+        let nearest = past.nearest(self.store, &self.plan.manifest, &name, &action, None)?;
+        let Some((found, old)) = nearest else {
+            return Ok(None);
+        };
+        let differing = self.differences(&Side::of(&old, found.place()), &self.side(&action, cell))?;
+        let whose = match found.run.manifest() {
+            Some(manifest) if manifest != self.plan.manifest => {
+                format!(" of {}", manifest.file_name().unwrap_or_default())
+            }
+            _ => String::new(),
+        };
+        Ok(Some(format!(
+            "nearest is {}{whose}: {}",
+            found.cell,
+            briefly(&differing)
+        )))
     }
 
     /// What a cell of the plan was, and where it stood, when a run last had it as an action.
@@ -689,6 +720,7 @@ impl<'a> Explainer<'a> {
             new: new.content,
             changes: Vec::new(),
             same_action: None,
+            again: None,
             rewired: matches!((&before, &now), (Some(before), Some(now)) if before.is_another_stage(now)),
             told_before: !seen.insert((old.id(), new.id())),
         };
@@ -696,15 +728,19 @@ impl<'a> Explainer<'a> {
             return Ok(upstream);
         }
         if let (Some(before), Some(now)) = (before, now) {
-            upstream.same_action = (before.key == now.key).then(|| {
-                let mut executions = past.history.executions(&now.key);
-                let is_measured = |artifact: &Artifact| artifact.volatile && artifact.content == new.content;
-                if executions.any(|(_, executed)| executed.outputs.iter().any(is_measured)) {
-                    SameAction::Measured
-                } else {
-                    SameAction::Diverged
-                }
-            });
+            if before.key == now.key {
+                let given = past.history.executions(&now.key).find_map(|(_, executed)| {
+                    let mut outputs = executed.outputs.iter();
+                    let given = outputs.find(|artifact| artifact.content == new.content)?;
+                    Some((executed, given))
+                });
+                upstream.same_action = Some(match given {
+                    Some((_, artifact)) if artifact.volatile => SameAction::Measured,
+                    _ => SameAction::Diverged,
+                });
+                let cause = given.and_then(|(executed, _)| executed.reason.as_ref());
+                upstream.again = cause.map(|cause| due(cause).unwrap_or(Reason::ResultGone));
+            }
             let actions = (
                 past.action(self.store, &before.key)?,
                 past.action(self.store, &now.key)?,

@@ -5,7 +5,8 @@ use provenir_api::Digest;
 
 use super::roots::{Keep, Root, Roots, live_since};
 use crate::clock;
-use crate::record::{History, RunId};
+use crate::lineage::Place;
+use crate::record::{History, PastRun, RunId};
 use crate::store::{
     Abandoned, ActionKey, Catalogue, Partial, Store, StoreError, StoredObject, StoredResult, abandoned,
     partials, standing,
@@ -47,6 +48,8 @@ pub struct Unwanted {
     pub bytes: u64,
     /// How long it took to compute, where that was recorded.
     pub seconds: Option<f64>,
+    /// Whether computing it again gives something else, because it is volatile, as a measured time.
+    pub volatile: bool,
     /// The latest run that had it.
     pub last_use: Option<(RunId, Option<Utf8PathBuf>)>,
     /// Published copies of it that are not there any more.
@@ -91,17 +94,20 @@ pub fn survey(store: &Store, keep: Keep) -> Result<Survey, StoreError> {
     // What was written since a run that is under way began may be that run's, which has named it nowhere yet.
     let live_since = live_since(&history);
     let is_live = |modified: u64| live_since.is_some_and(|since| i128::from(modified) >= since);
-    let is_young = |modified: u64| clock::age(i128::from(modified)) < keep.grace || is_live(modified);
+    let is_in_grace = |modified: u64| clock::age(i128::from(modified)) < keep.grace;
+    let is_young = |modified: u64| is_in_grace(modified) || is_live(modified);
     for stored in catalogue.all() {
-        if is_young(stored.modified) {
+        if is_in_grace(stored.modified) {
             roots.add(stored.result.key, Root::Young);
+        } else if is_live(stored.modified) {
+            roots.add(stored.result.key, Root::Meanwhile);
         }
     }
     let claimed: BTreeSet<ActionKey> = standing(store.layout())?
         .into_iter()
         .map(|(key, _)| key)
         .collect();
-    let reached = reach(&catalogue, &roots);
+    let reached = reach(&catalogue, &history, &roots);
     let mut kept: BTreeMap<&'static str, usize> = BTreeMap::new();
     let mut wanted: BTreeSet<Digest> = roots.objects.clone();
     let mut named: BTreeSet<Digest> = BTreeSet::new();
@@ -169,6 +175,9 @@ pub fn survey(store: &Store, keep: Keep) -> Result<Survey, StoreError> {
             kind: kind.unwrap_or_default(),
             bytes: own_bytes + objects,
             seconds: history.seconds(&key),
+            volatile: files
+                .iter()
+                .any(|stored| stored.result.outputs.iter().any(|artifact| artifact.volatile)),
             last_use,
             gone: roots.gone.remove(&key).unwrap_or_default(),
             own_bytes,
@@ -187,8 +196,9 @@ pub fn survey(store: &Store, keep: Keep) -> Result<Survey, StoreError> {
     Ok(survey)
 }
 
-/// Every action that is a root or gave something that a reached action takes.
-fn reach(catalogue: &Catalogue, roots: &Roots) -> BTreeSet<ActionKey> {
+/// Every action that is a root or gave something that a reached action took. Where actions gave the same, those count that it was
+/// computed from, and that it was wired to last; all of them where no record tells.
+fn reach(catalogue: &Catalogue, history: &History, roots: &Roots) -> BTreeSet<ActionKey> {
     let producers = catalogue.producers();
     let mut reached = BTreeSet::new();
     let mut open: Vec<ActionKey> = roots.actions.keys().copied().collect();
@@ -199,11 +209,33 @@ fn reach(catalogue: &Catalogue, roots: &Roots) -> BTreeSet<ActionKey> {
         let Some(stored) = catalogue.results.get(&key) else {
             continue;
         };
-        for input in &stored.result.action.inputs {
-            open.extend(producers.get(&input.content).into_iter().flatten());
+        let makers = makers(history, &key);
+        for (number, input) in stored.result.action.inputs.iter().enumerate() {
+            let told = makers.iter().filter_map(|makers| makers.get(number));
+            open.extend(told.clone());
+            if told.count() == 0 {
+                open.extend(producers.get(&input.content).into_iter().flatten());
+            }
         }
     }
     reached
+}
+
+/// The actions that gave what an action took, input by input: when it was computed, and in the latest run that tells.
+fn makers(history: &History, key: &ActionKey) -> Vec<Vec<ActionKey>> {
+    let told = |run: &PastRun| {
+        let cells = &run.cells;
+        let positions = cells.of(key).iter();
+        let places = positions.map(|position| Place {
+            cells,
+            position: *position,
+        });
+        let makers: Vec<_> = places.filter_map(Place::makers).collect();
+        (!makers.is_empty()).then_some(makers)
+    };
+    let computed = history.kept(key).find_map(|(run, _)| told(run));
+    let latest = history.runs.iter().find_map(told);
+    computed.into_iter().chain(latest).flatten().collect()
 }
 
 /// The first reason for which a result is kept, in words that follow "kept:".
@@ -215,6 +247,7 @@ fn reason(roots: &Roots, key: &ActionKey) -> &'static str {
         Some(Root::Run(_)) => "of recent runs",
         Some(Root::Live(_)) => "of runs under way",
         Some(Root::Young) => "written recently",
+        Some(Root::Meanwhile) => "written while a run is under way",
         None => "needed by others of them",
     }
 }

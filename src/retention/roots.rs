@@ -5,7 +5,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::Digest;
 
 use crate::clock;
-use crate::record::{History, PastRun, RunId};
+use crate::record::{History, OutcomeFile, PastRun, RunId};
 use crate::store::{ActionKey, Liveness, Remains, Store, StoreError};
 
 /// A run without a description, which is written a moment after it begins, is taken to have just begun for so long.
@@ -14,7 +14,7 @@ const BEGINNING: Duration = Duration::from_hours(24);
 /// What is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
-    /// What the latest so many runs of every manifest had results of.
+    /// What the latest so many runs of every manifest had results of that finished all of their cells, and the runs since those.
     pub runs: usize,
     /// What was written in this time.
     pub grace: Duration,
@@ -37,6 +37,8 @@ pub enum Root {
     Live(RunId),
     /// It was written within the time of grace.
     Young,
+    /// It was written while a run is under way, which may have named it nowhere yet.
+    Meanwhile,
 }
 
 /// Actions and objects that are kept for their own sake.
@@ -71,13 +73,15 @@ impl Roots {
         }
         let mut counts: BTreeMap<Option<&Utf8Path>, usize> = BTreeMap::new();
         for run in &history.runs {
-            let count = counts.entry(run.manifest()).or_default();
-            *count += 1;
+            let complete = counts.entry(run.manifest()).or_default();
+            let is_recent = *complete < keep.runs;
+            let is_complete = |outcome: &OutcomeFile| !outcome.summary.is_incomplete();
+            *complete += usize::from(run.outcome.as_ref().is_some_and(is_complete));
             let root = if is_live(run) {
                 Root::Live(run.stored.id.clone())
             } else if run.annotation.pinned {
                 Root::PinnedRun(run.stored.id.clone())
-            } else if *count <= keep.runs {
+            } else if is_recent {
                 Root::Run(run.stored.id.clone())
             } else {
                 continue;

@@ -48,6 +48,26 @@ pub struct ActionResult {
     pub platform: BTreeMap<String, String>,
     /// One for each output port of the kind, in its order.
     pub outputs: Vec<Artifact>,
+    /// [`checksum`] of the file: a flipped bit may leave all else well-formed, and name another artifact. Absent in files of
+    /// the first versions, and outside files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checksum: Option<Digest>,
+}
+
+/// What stands where a file's checksum will be.
+const NO_CHECKSUM: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// BLAKE3 of a result file with zeros in the place of that, and where that place is; `None` where there is none.
+fn checksum(bytes: &[u8]) -> Option<(Digest, std::ops::Range<usize>)> {
+    const FIELD: &[u8] = b"\"checksum\": \"";
+    let field = bytes.windows(FIELD.len()).rposition(|window| window == FIELD)?;
+    let start = field + FIELD.len();
+    let place = start..start + NO_CHECKSUM.len();
+    let rest = bytes.get(place.end..)?;
+    Some((
+        Digest::of(&[&bytes[..start], NO_CHECKSUM.as_bytes(), rest].concat()),
+        place,
+    ))
 }
 
 /// Most outputs of an action: far more than any kind has.
@@ -85,6 +105,7 @@ impl ActionResult {
             action,
             platform,
             outputs,
+            checksum: None,
         }
     }
 
@@ -112,9 +133,16 @@ impl ActionResult {
     }
 
     pub(super) fn encode(&self) -> Result<Vec<u8>, StoreError> {
-        let mut bytes = serde_json::to_vec_pretty(self)
-            .map_err(|error| StoreError::Outputs(format!("cannot be written down: {error}")))?;
+        let failed =
+            |error: &dyn std::fmt::Display| StoreError::Outputs(format!("cannot be written down: {error}"));
+        let file = Self {
+            checksum: Some(NO_CHECKSUM.parse().map_err(|error| failed(&error))?),
+            ..self.clone()
+        };
+        let mut bytes = serde_json::to_vec_pretty(&file).map_err(|error| failed(&error))?;
         bytes.push(b'\n');
+        let (checksum, place) = checksum(&bytes).ok_or_else(|| failed(&"its checksum has no place"))?;
+        bytes[place].copy_from_slice(checksum.hex().as_bytes());
         Ok(bytes)
     }
 
@@ -148,7 +176,14 @@ impl ActionResult {
                 known: FORMAT,
             });
         }
-        let result: Self = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
+        let mut result: Self = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
+        if let Some(told) = result.checksum.take()
+            && checksum(&bytes).is_none_or(|(found, _)| found != told)
+        {
+            return Err(malformed(
+                &"it was altered since it was written: its checksum is another",
+            ));
+        }
         if result.key != *key || result.action.key() != *key {
             return Err(malformed(&"its name is not the key of its action"));
         }

@@ -32,8 +32,8 @@ pub struct Verification {
     pub damaged: BTreeMap<Digest, Vec<ActionKey>>,
     /// Objects that a result names and that are not there, and the actions that gave them.
     pub missing: BTreeMap<Digest, Vec<ActionKey>>,
-    /// Objects that are not there and that none but second results name, kept for comparison, and the actions that gave them:
-    /// nothing computes them again.
+    /// Objects that are not there and that nothing computes again, and the actions that gave them: none but second results name
+    /// them, which were kept for comparison, or what they were made from is gone, as an earlier measurement is.
     pub gone: BTreeMap<Digest, Vec<ActionKey>>,
     /// Of the damaged objects, those that none but second results name.
     pub damaged_seconds: BTreeSet<Digest>,
@@ -161,15 +161,47 @@ impl Store {
             if present.contains(&object) || stat(&self.layout().object(&object))?.is_some() {
                 continue;
             }
-            // What a second result lacks was lost before what counts took its place, or since.
-            let lost = if is_second(&object) {
-                &mut verification.gone
-            } else {
-                &mut verification.missing
-            };
-            lost.insert(object, makers);
+            verification.missing.insert(object, makers);
         }
+        let obtainable = if verification.missing.is_empty() {
+            BTreeSet::new()
+        } else {
+            obtainable(&catalogue, &present)
+        };
+        let (missing, gone) = std::mem::take(&mut verification.missing)
+            .into_iter()
+            .partition(|(object, _)| !is_second(object) && obtainable.contains(object));
+        (verification.missing, verification.gone) = (missing, gone);
         Ok(verification)
+    }
+}
+
+/// The objects that are there, or that computing actions again gives.
+fn obtainable(catalogue: &Catalogue, present: &BTreeSet<Digest>) -> BTreeSet<Digest> {
+    let mut objects = present.clone();
+    let mut contents: BTreeSet<Digest> = BTreeSet::new();
+    let mut waiting: Vec<_> = catalogue.results.values().map(|stored| &stored.result).collect();
+    for artifact in catalogue.all().flat_map(|stored| &stored.result.outputs) {
+        if present.contains(&artifact.object) {
+            contents.insert(artifact.content);
+        }
+    }
+    loop {
+        let before = waiting.len();
+        waiting.retain(|result| {
+            let inputs = &result.action.inputs;
+            let can_run = inputs.iter().all(|input| contents.contains(&input.content));
+            if can_run {
+                // What is volatile comes out otherwise; its own action is executed all the same.
+                let again = result.outputs.iter().filter(|artifact| !artifact.volatile);
+                contents.extend(again.map(|artifact| artifact.content));
+                objects.extend(result.outputs.iter().map(|artifact| artifact.object));
+            }
+            !can_run
+        });
+        if waiting.len() == before {
+            return objects;
+        }
     }
 }
 

@@ -94,7 +94,7 @@ fn a_plan_says_what_would_run_and_why() {
       total   noop                   1                            1
 
     why
-      first[a=4]: never run
+      first[a=4]: never run; nearest is first[a=1]: value 1.0 → 4.0
       second[a=4]: depends on what `first` gives
       second, 3 cells: value 0.5 → 0.75
       total: depends on what `second` gives; of its own, this changed: input many also collects a=4

@@ -33,7 +33,7 @@ const HALF: [&str; 2] = ["--set", "stages.second.params.value=0.75"];
 fn a_cell_that_never_ran_says_so() {
     let context = Context::new(CHAIN);
     insta::assert_snapshot!(said(&context, &["why", "first"]), @r"
-    first[a=1], first[a=2], first[a=3] (3 cells)
+    first[a=1], first[a=2], first[a=3] (3 cells), each
       has to run, because no run has finished it yet
     ");
     insta::assert_snapshot!(said(&context, &["why", "total"]), @r"
@@ -348,7 +348,7 @@ fn what_follows_a_measurement_that_was_repeated_blames_nobody() {
     assert_eq!(context.executed(&[]), ["after", "time"]);
     let told = said(&context, &["why", "after"]);
     assert!(
-        told.contains("from time, which was measured again: it is volatile, and nothing of it changed\n"),
+        told.contains("from time, which was measured again, because its artifact [DIGEST] was not in the store any more\n"),
         "{told}"
     );
 }
@@ -676,7 +676,7 @@ fn another_name_or_another_origin_is_told_as_that() {
     context.write("pipeline.toml", &manifest("many = [\"m\"]"));
     let why = said(&context, &["why", "t"]);
     assert!(
-        why.contains("input many no longer collects u, has m by the name many now\n"),
+        why.contains("input many no longer collects u, m is called many now\n"),
         "{why}"
     );
     let context = Context::new(&manifest("one = \"m\""));

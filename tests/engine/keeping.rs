@@ -158,7 +158,7 @@ fn damage_of_a_second_result_is_told_as_that() {
     ");
     insta::assert_snapshot!(told(&["verify"], 0), @r"
 
-    gone: a second result, which was kept beside the one that counts, has no object any more; nothing computes it again
+    gone: nothing computes them again, because they are second results, or made from what is gone, too; nothing that counts needs them
       object [DIGEST], of time
 
     nothing is wrong
@@ -234,9 +234,9 @@ fn files_and_digests_are_verified_on_their_own() {
     assert!(verify(good.as_str(), 0).contains("nothing is wrong"));
     assert!(verify(&bad.file_name().unwrap()[..10], 1).contains("of first[a=2]"));
     context.write("out/total.parquet", "altered");
-    insta::assert_snapshot!(verify("out/total.parquet", 1), @"`out/total.parquet` was altered since it was published; the next run restores it and keeps this one as `total.parquet.orig`");
+    insta::assert_snapshot!(verify("out/total.parquet", 1), @"`out/total.parquet` was altered since it was published; the next run that publishes there restores it and keeps this one as `total.parquet.orig`");
     fs_err::remove_file(context.path("out/total.parquet")).unwrap();
-    insta::assert_snapshot!(verify("out/total.parquet", 1), @"`out/total.parquet` was published and is gone; the next run restores it");
+    insta::assert_snapshot!(verify("out/total.parquet", 1), @"`out/total.parquet` was published and is gone; the next run that publishes there restores it");
     let said = |what: &str| context.filtered(&context.run(&["verify", what]).assert_code(2).stderr);
     insta::assert_snapshot!(said("pipeline.toml"), @r"
     error: nothing is known of `pipeline.toml`: it was not published from this store, and carries no seal of Provenir

@@ -266,7 +266,7 @@ fn a_measurement_that_was_lost_is_not_replaced_without_a_word() {
     store cache: read 1 object (478 bytes) and 2 results
     1 published file outside it: not read (`provenir verify FILE` looks at one, `provenir plan` at those of a manifest)
 
-    gone: a second result, which was kept beside the one that counts, has no object any more; nothing computes it again
+    gone: nothing computes them again, because they are second results, or made from what is gone, too; nothing that counts needs them
       object [DIGEST], of time
 
     nothing is wrong

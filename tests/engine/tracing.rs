@@ -335,7 +335,7 @@ fn an_old_figure_in_the_place_of_a_newer_one_is_stale() {
     let verified = context.run(&["verify", "out.txt"]).assert_code(1).stdout;
     assert_eq!(
         verified,
-        "`out.txt` is another artifact, or figure, than was published there; the next run replaces it\n"
+        "`out.txt` is another artifact, or figure, than was published there; the next run that publishes there replaces it\n"
     );
     context.run(&["run"]).assert_code(0);
     assert_eq!(context.read("out.txt"), b"B\n");
@@ -394,7 +394,7 @@ fn a_stale_figure_says_what_changed() {
     let set = ["pipeline.toml", "--set", "stages.total.params.value=1"];
     assert_eq!(
         stale(&set),
-        "stale, as far as is known: `pipeline.toml` with `--set stages.total.params.value=1` makes it by another action today (total: value 0.0, the default → 1.0), whose result is not in the store; `provenir run pipeline.toml --set stages.total.params.value=1` makes it"
+        "probably stale: `pipeline.toml` with `--set stages.total.params.value=1` would compute it anew (total: value 0.0, the default → 1.0); `provenir run pipeline.toml --set stages.total.params.value=1` computes it"
     );
     context.executed(&["--set", "stages.total.params.value=1"]);
     assert_eq!(
@@ -445,7 +445,7 @@ fn a_figure_made_with_arguments_is_held_against_them() {
         "{stale}"
     );
     context.executed(&arguments);
-    insta::assert_snapshot!(line(), @"stale: `pipeline.toml` with `--profile small --set stages.total.params.value=1`, as in run [RUN], makes another today (total: input many changed (2 artifacts)); the newer result is in the store; `provenir run pipeline.toml --profile small --set stages.total.params.value=1` publishes it");
+    insta::assert_snapshot!(line(), @"stale: `pipeline.toml` with `--profile small --set stages.total.params.value=1`, as in run [RUN], makes another today (total: input many changed (2 artifacts)); the newer result is in the store; `provenir run pipeline.toml --profile small --set stages.total.params.value=1` publishes it as `out/total.parquet`");
     // A profile that is gone is a problem of the manifest.
     context.write("pipeline.toml", CHAIN);
     insta::assert_snapshot!(line(), @"whether it is stale cannot be told: `pipeline.toml` with `--profile small --set stages.total.params.value=1`, as in run [RUN], has problems (`provenir plan pipeline.toml --profile small --set stages.total.params.value=1` shows them)");
@@ -697,7 +697,7 @@ fn a_file_is_stale_by_what_it_holds() {
     };
     // Another action, of which it is not known that it gives the same: the length is what counts.
     context.write("data.txt", "five");
-    insta::assert_snapshot!(line("copy.parquet"), @"stale, as far as is known: `pipeline.toml` makes it by another action today (total: file: the content of `data.txt` changed, [DIGEST] → [DIGEST]), whose result is not in the store; `provenir run pipeline.toml` makes it");
+    insta::assert_snapshot!(line("copy.parquet"), @"probably stale: `pipeline.toml` would compute it anew (total: file: the content of `data.txt` changed, [DIGEST] → [DIGEST]); `provenir run pipeline.toml` computes it");
     assert_eq!(context.executed(&[]), ["total"]);
     for file in ["copy.parquet", "out/total.parquet"] {
         assert_eq!(
@@ -709,7 +709,7 @@ fn a_file_is_stale_by_what_it_holds() {
     assert_eq!(found["file"]["stale"], false);
     context.write("data.txt", "longer");
     context.executed(&[]);
-    insta::assert_snapshot!(line("copy.parquet"), @"stale: `pipeline.toml` makes another today (total: file: the content of `data.txt` changed, [DIGEST] → [DIGEST]); the newer result is in the store; `provenir run pipeline.toml` publishes it");
+    insta::assert_snapshot!(line("copy.parquet"), @"stale: `pipeline.toml` makes another today (total: file: the content of `data.txt` changed, [DIGEST] → [DIGEST]); the newer result is in the store; `provenir run pipeline.toml` publishes it as `out/total.parquet`");
 }
 
 /// A kind takes files; two of them with the same bytes make two cells one action.

@@ -68,7 +68,7 @@ impl Told {
             Err(error) => return Ok(unknown(error.to_string())),
         };
         let freshness = Freshness::of(path, &origin.object, key, graph, &plan, store)?;
-        let (text, stale) = standard.tell(&freshness, arguments);
+        let (text, stale) = standard.tell(&freshness, path, arguments);
         Ok(Self {
             text,
             manifest: Some(plan.manifest),
@@ -191,7 +191,12 @@ impl Standard {
         format!("`{}` with `{}`{origin}", self.manifest, words.join(" "))
     }
 
-    fn tell(&self, freshness: &Freshness, arguments: &LineageArguments) -> (String, Option<bool>) {
+    fn tell(
+        &self,
+        freshness: &Freshness,
+        path: &Utf8Path,
+        arguments: &LineageArguments,
+    ) -> (String, Option<bool>) {
         let name = self.name();
         match freshness {
             Freshness::Current { cell } => (
@@ -202,6 +207,7 @@ impl Standard {
                 cell,
                 differences,
                 computed,
+                published_as,
             } => {
                 let mut words = self.words();
                 if let Some(cache) = &arguments.manifest.store.cache {
@@ -209,14 +215,21 @@ impl Standard {
                 }
                 let run = format!("`provenir run {}`", words.join(" "));
                 let differences = differences.join("; ");
-                let text = if *computed {
-                    format!(
-                        "stale: {name} makes another today ({cell}: {differences}); the newer result is in the store; {run} publishes it"
-                    )
-                } else {
-                    format!(
-                        "stale, as far as is known: {name} makes it by another action today ({cell}: {differences}), whose result is not in the store; {run} makes it"
-                    )
+                let place = match published_as {
+                    Some(place) if place == path => String::new(),
+                    Some(place) => format!(" as `{}`", session::short(place)),
+                    None => String::new(),
+                };
+                let text = match (computed, published_as) {
+                    (true, Some(_)) => format!(
+                        "stale: {name} makes another today ({cell}: {differences}); the newer result is in the store; {run} publishes it{place}"
+                    ),
+                    (true, None) => format!(
+                        "stale: {name} makes another today ({cell}: {differences}); the newer result is in the store, and is published nowhere"
+                    ),
+                    (false, _) => format!(
+                        "probably stale: {name} would compute it anew ({cell}: {differences}); {run} computes it"
+                    ),
                 };
                 (text, Some(true))
             }

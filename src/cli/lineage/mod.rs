@@ -192,8 +192,10 @@ fn trace_digest(beginning: &Beginning<'_>, store: &Store, graph: &Graph) -> Resu
             let found: Vec<ActionKey> = graph
                 .actions()
                 .filter(|key| {
-                    let mut digests = graph.outputs(key).iter().map(|artifact| artifact.object.hex());
-                    beginning.begins(&key.hex()) || digests.any(|hex| beginning.begins(&hex))
+                    let mut outputs = graph.outputs(key).iter();
+                    let is_meant = |digest: &Digest| beginning.begins(&digest.hex());
+                    beginning.begins(&key.hex())
+                        || outputs.any(|artifact| is_meant(&artifact.object) || is_meant(&artifact.content))
                 })
                 .collect();
             let sources = graph.sources_taken().into_iter();

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::by_port;
 use crate::audit::{Record, Verdict};
 use crate::cli::describe::cut;
+use crate::cli::measure::count;
 use crate::cli::{session, terminal};
 use crate::display::duration;
 use crate::lineage::{Computed, Lineage, Node, NodeId, Now, SourceFile};
@@ -27,6 +28,7 @@ pub(super) fn text(lineage: &Lineage) -> String {
     };
     if let Some(node) = lineage.node() {
         text.push_str(&heading(node, width));
+        text.push_str(&doubts(lineage, node));
         if !node.inputs.is_empty() || !node.sources.is_empty() {
             text.push_str("\nmade from\n");
             tree.up(node, "  ");
@@ -83,7 +85,7 @@ fn heading(node: &Node, width: Option<usize>) -> String {
     }
     let more = verdicts.len().saturating_sub(SHOWN);
     if more > 0 {
-        let _ = writeln!(text, "{more} other verdicts of earlier audits");
+        let _ = writeln!(text, "{} of earlier audits", count(more, "other verdict"));
     }
     for (told, times, record) in &verdicts[more..] {
         let times = match times {
@@ -98,6 +100,43 @@ fn heading(node: &Node, width: Option<usize>) -> String {
             record.host,
             record.time.strftime("%Y-%m-%d %H:%M:%S UTC")
         );
+    }
+    text
+}
+
+/// Cells that a node was made from and that the latest audit of them did not reproduce.
+fn doubts(lineage: &Lineage, node: &Node) -> String {
+    let mut doubted: Vec<String> = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut open: Vec<&NodeId> = node.inputs.iter().filter_map(|link| link.from.as_ref()).collect();
+    while let Some(id) = open.pop() {
+        let Some(above) = lineage.nodes.get(id).filter(|_| seen.insert(id)) else {
+            continue;
+        };
+        open.extend(above.inputs.iter().filter_map(|link| link.from.as_ref()));
+        let told = above
+            .audits
+            .iter()
+            .rev()
+            .find_map(|record| match &record.verdict {
+                Verdict::Blocked | Verdict::Volatile => None,
+                other => Some(other),
+            });
+        if let Some(bad @ (Verdict::Differs { .. } | Verdict::Failed { .. })) = told {
+            let told = verdict(bad).unwrap_or_default();
+            doubted.push(format!("{}: {told}", above.name()));
+        }
+    }
+    doubted.sort();
+    let mut text = String::new();
+    if !doubted.is_empty() {
+        let _ = writeln!(text, "of what it was made from, an audit found");
+        for told in doubted.iter().take(SHOWN) {
+            let _ = writeln!(text, "  {told}");
+        }
+        if doubted.len() > SHOWN {
+            let _ = writeln!(text, "  and {} more", doubted.len() - SHOWN);
+        }
     }
     text
 }

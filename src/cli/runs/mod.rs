@@ -258,7 +258,7 @@ fn table(shown: &[Listed]) -> String {
                 .annotation
                 .note
                 .as_deref()
-                .map_or_else(String::new, |note| cut(note, 60)),
+                .map_or_else(String::new, |note| cut(&in_a_line(note), 60)),
         ]);
     }
     // A column that says nothing of any run is left out.
@@ -359,6 +359,11 @@ fn refuse_alike(layout: &Layout, tags: &[String]) -> Result<(), CommandError> {
     Ok(())
 }
 
+/// A note of several lines as one.
+fn in_a_line(note: &str) -> String {
+    note.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
 fn note(run: &str, text: &str, store: &StoreArguments) -> Result<Exit, CommandError> {
     let store = session::existing(store)?;
     let run = wanted(store.layout(), run)?;
@@ -387,7 +392,7 @@ fn annotate(
         let _ = write!(told, ", tagged {}", tags.join(", "));
     }
     if let Some(note) = &annotation.note {
-        let _ = write!(told, ": {}", cut(note, 200));
+        let _ = write!(told, ": {}", cut(&in_a_line(note), 200));
     }
     terminal::say(&told);
     Ok(Exit::Done)

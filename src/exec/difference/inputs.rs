@@ -205,7 +205,7 @@ mod tests {
         ];
         assert_eq!(
             told(&old, &new),
-            ["input many changed (1 artifact), also collects src, has many by the name mid now"]
+            ["input many changed (1 artifact), also collects src, many is called mid now"]
         );
     }
 
