@@ -156,6 +156,19 @@ impl PastRun {
         reused.chain(executed)
     }
 
+    /// The last failure of each cell that it has no result of.
+    pub fn failures(&self) -> BTreeMap<&str, &Failed> {
+        let mut failures: BTreeMap<&str, &Failed> = self
+            .failed
+            .iter()
+            .map(|failed| (failed.cell.as_str(), failed))
+            .collect();
+        for (cell, _) in self.results() {
+            failures.remove(cell);
+        }
+        failures
+    }
+
     /// The manifest that it was asked to run, absolute.
     pub fn manifest(&self) -> Option<&Utf8Path> {
         self.head.as_ref().map(|head| head.manifest.as_path())
