@@ -502,6 +502,30 @@ fn what_lost_its_inputs_is_not_called_without_a_result() {
     ");
 }
 
+/// Cells that are one action are computed once, and that is one time.
+#[test]
+fn an_audit_of_cells_that_are_one_action_counts_once() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "alike"
+        stages.one = { kind = "noop", params = { value = 7 } }
+        stages.other = { kind = "noop", params = { value = 7 } }
+        "#,
+    );
+    context.executed(&[]);
+    let lineage = || context.run(&["lineage", "one"]).assert_code(0).stdout;
+    let found = audit(&context, &["--all"], 0);
+    assert_eq!(with(&found, "reproduced"), ["one", "other"]);
+    assert!(lineage().contains("\nreproduced by provenir "), "{}", lineage());
+    audit(&context, &["--all"], 0);
+    assert!(
+        lineage().contains("\nreproduced 2 times, last by provenir "),
+        "{}",
+        lineage()
+    );
+}
+
 #[test]
 fn what_fails_now_is_told() {
     let context = Context::new(
