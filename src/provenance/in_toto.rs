@@ -15,19 +15,28 @@ use super::model::{Cell, File, Input, Provenance, Run};
 /// The statement.
 pub fn in_toto(provenance: &Provenance) -> Value {
     let run = provenance.run();
+    // What cells of one name gave at one port, in other runs or once more, is told apart by its bytes.
+    let mut names = BTreeSet::new();
+    let mut named = |name: &str, file: &File| {
+        if names.insert(name.to_owned()) {
+            descriptor(name, file)
+        } else {
+            descriptor(&format!("{name}@{}", file.blake3.short()), file)
+        }
+    };
     let mut subjects = Vec::new();
     let mut seen = BTreeSet::new();
     for (cell, output) in &provenance.subjects {
         let output = &provenance.cells[*cell].outputs[*output];
         if seen.insert(output.artifact) {
-            let named = provenance.artifacts[output.artifact].named();
-            subjects.extend(named.map(|(name, file)| descriptor(name, file)));
+            let files = provenance.artifacts[output.artifact].named();
+            subjects.extend(files.map(|(name, file)| named(name, file)));
         }
     }
     let others = provenance.artifacts.iter().enumerate();
     let others = others.filter(|(index, _)| !seen.contains(index));
     let byproducts: Vec<Value> = others
-        .map(|(_, artifact)| descriptor(&artifact.name, &artifact.file))
+        .map(|(_, artifact)| named(&artifact.name, &artifact.file))
         .collect();
     json!({
         "_type": "https://in-toto.io/Statement/v1",

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -116,9 +117,6 @@ impl Writer<'_> {
         if index == self.provenance.main {
             facets["provenir_reused"] = ours("ProvenirReusedRunFacet", json!({ "cells": self.reused() }));
         }
-        if run.ending == Ending::Failed {
-            facets["errorMessage"] = error_message("the run failed in part");
-        }
         let mut job_facets = json!({ "jobType": job_type("PIPELINE") });
         if let Some(about) = run.resolved["pipeline"]["description"].as_str() {
             job_facets["documentation"] = facet(
@@ -126,7 +124,7 @@ impl Writer<'_> {
                 json!({ "description": about }),
             );
         }
-        let event = |kind: &str, at: Timestamp| {
+        let event = |kind: &str, at: Timestamp, facets: &Value| {
             let mut event = base(at, "RunEvent");
             event["eventType"] = kind.into();
             event["run"] = json!({ "runId": run_uuid(run), "facets": facets });
@@ -140,8 +138,12 @@ impl Writer<'_> {
             Ending::Failed => "FAIL",
             Ending::Interrupted | Ending::Killed => "ABORT",
         };
-        events.push((run.started, Rank::RunStarts, event("START", run.started)));
-        events.push((run.ended, Rank::RunEnds, event(end, run.ended)));
+        let start = event("START", run.started, &facets);
+        events.push((run.started, Rank::RunStarts, start));
+        if run.ending == Ending::Failed {
+            facets["errorMessage"] = error_message("the run failed in part");
+        }
+        events.push((run.ended, Rank::RunEnds, event(end, run.ended, &facets)));
     }
 
     /// Cells of the run that it did not execute: which run of which job did.
@@ -235,10 +237,11 @@ impl Writer<'_> {
         events.push((execution.ended, rank, end));
     }
 
+    /// The datasets that a cell takes, each once, with every way in which it takes it.
     fn inputs(&self, cell: &Cell) -> Vec<Value> {
         let inputs = cell.inputs.iter().map(|input| {
             let about = json!({ "port": input.port, "source": input.source, "gathered": input.gathered });
-            let mut dataset = match (input.from, self.provenance.origin(input)) {
+            let dataset = match (input.from, self.provenance.origin(input)) {
                 (Some(place), Some((_, output))) => {
                     let file = &self.provenance.artifacts[output.artifact].file;
                     let content = Some(output.content.hex());
@@ -254,12 +257,11 @@ impl Writer<'_> {
                     },
                 }),
             };
-            dataset["inputFacets"] = json!({ "provenir_input": ours("ProvenirInputDatasetFacet", about) });
-            dataset
+            (dataset, about)
         });
         let sources = cell.sources.iter().map(|(pointer, source)| {
             let source = &self.provenance.sources[*source];
-            let mut dataset = match &source.path {
+            let dataset = match &source.path {
                 Some(path) => dataset("file", path.as_str(), &source.file, None),
                 None => dataset(
                     NAMESPACE,
@@ -268,11 +270,25 @@ impl Writer<'_> {
                     None,
                 ),
             };
-            let about = json!({ "port": pointer, "source": pointer, "gathered": {} });
+            (
+                dataset,
+                json!({ "port": pointer, "source": pointer, "gathered": {} }),
+            )
+        });
+        let mut taken: IndexMap<String, (Value, Vec<Value>)> = IndexMap::new();
+        for (dataset, about) in inputs.chain(sources) {
+            let (_, ways) = taken.entry(dataset.to_string()).or_insert((dataset, Vec::new()));
+            ways.push(about);
+        }
+        let taken = taken.into_values().map(|(mut dataset, mut ways)| {
+            let mut about = ways.remove(0);
+            if !ways.is_empty() {
+                about["also"] = ways.into();
+            }
             dataset["inputFacets"] = json!({ "provenir_input": ours("ProvenirInputDatasetFacet", about) });
             dataset
         });
-        inputs.chain(sources).collect()
+        taken.collect()
     }
 
     fn outputs(&self, index: usize, cell: &Cell) -> Vec<Value> {

@@ -964,12 +964,81 @@ fn what_a_run_computed_once_more_is_told_beside_what_counted() {
         assert_eq!(cell["divergedAt"], Value::Null);
     }
     assert_eq!(cells[7]["name"], "first[a=2]");
-    exported(&context, "ro-crate", &["last", "--out", "crate"]);
+    let told = exported(&context, "ro-crate", &["last", "--out", "crate"]).stderr;
+    assert!(
+        told.contains(": 7 cells (1 computed once more), 7 artifacts ("),
+        "{told}"
+    );
     let metadata = String::from_utf8(context.read("crate/ro-crate-metadata.json")).unwrap();
     assert!(
         metadata.contains("executed in this run; it gave the same as the result that counted already"),
         "{metadata}"
     );
+}
+
+/// Cells of one name may give several files at one port; whoever reads a statement finds each by its name.
+#[test]
+fn what_has_one_name_is_told_apart_in_a_statement() {
+    let context = unrepeatable();
+    let manifest = String::from_utf8(context.read("pipeline.toml")).unwrap();
+    let publish = "publish = { out = \"out/drawn.txt\" }";
+    for (publishing, named) in [
+        ("", "subject"),
+        (
+            "[stages.extra]\nkind = \"noop\"\npublish = { sum = \"out/extra.parquet\" }",
+            "byproducts",
+        ),
+    ] {
+        context.write(
+            "pipeline.toml",
+            &format!("{}\n{publishing}\n", manifest.replace(publish, "")),
+        );
+        context.write("undeclared", &format!("for {named}\n"));
+        context
+            .run(&["run", "--quiet", "--force", "drawn"])
+            .assert_code(0);
+        for (format, (_, problems)) in all(&context, &["last"]) {
+            assert_eq!(problems, [""; 0], "{format}");
+        }
+        let statement = json(&printed(&context, "in-toto", &["last"]));
+        let found = match named {
+            "subject" => &statement["subject"],
+            _ => &statement["predicate"]["runDetails"]["byproducts"],
+        };
+        let found = found.as_array().unwrap().iter();
+        let names = found.map(|found| found["name"].as_str().unwrap());
+        let drawn: Vec<&str> = names.filter(|name| name.starts_with("drawn.out")).collect();
+        assert!(
+            drawn.len() == 2 && drawn[0] == "drawn.out" && drawn[1].starts_with("drawn.out@"),
+            "{drawn:?}"
+        );
+    }
+}
+
+/// A dataset that a cell takes in several ways is one input.
+#[test]
+fn what_is_taken_twice_is_one_input_of_an_event() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "alike"
+        stages.one = { kind = "noop", params = { value = 7 } }
+        stages.other = { kind = "noop", params = { value = 7 } }
+        stages.total = { kind = "noop", inputs = { many = ["one", "other"] } }
+        "#,
+    );
+    context.executed(&[]);
+    assert_true(&context, &[], None);
+    let events: Vec<Value> = printed(&context, "openlineage", &[]).lines().map(json).collect();
+    let total = events.iter().find(|event| event["job"]["name"] == "alike.total");
+    let inputs = total.unwrap()["inputs"].as_array().unwrap();
+    assert_eq!(inputs.len(), 1);
+    let taken = &inputs[0]["inputFacets"]["provenir_input"];
+    assert_eq!(
+        (&taken["source"], &taken["also"][0]["source"]),
+        (&"one".into(), &"other".into())
+    );
+    leave(&context, "taken-twice", &[]);
 }
 
 /// Where a result is gone, what another run gives counts from then on; what an earlier one gave stays its own.
