@@ -3,7 +3,8 @@
 //!
 //! The statement is not signed: who vouches for it wraps it in an envelope of their own (DSSE). Subjects are what the export is
 //! about; by-products are all other artifacts; resolved dependencies are what came from outside: files, the manifest, the repository,
-//! the program. What each cell did is an internal parameter, because nobody outside chose it.
+//! the program. What each cell did is an internal parameter, because nobody outside chose it; there, too, is what failed or was cut
+//! short, of which SLSA, whose builds have come to their end, has no word.
 
 use std::collections::BTreeSet;
 
@@ -168,6 +169,9 @@ fn describe(provenance: &Provenance, cell: &Cell) -> Value {
     if let Some(message) = &cell.failure {
         told["failure"] = message.as_str().into();
     }
+    if cell.cut_short {
+        told["cutShort"] = true.into();
+    }
     if cell.repetition.is_some() {
         told["repeated"] = true.into();
     }
@@ -178,10 +182,14 @@ fn describe(provenance: &Provenance, cell: &Cell) -> Value {
         told["execution"] = json!({
             "run": execution.run.map(|run| provenance.runs[run].id.as_str()),
             "startedOn": time(execution.started),
-            "finishedOn": time(execution.ended),
-            "seconds": execution.seconds,
             "platform": execution.platform,
         });
+        if let Some(ended) = execution.ended {
+            told["execution"]["finishedOn"] = time(ended).into();
+        }
+        if let Some(seconds) = execution.seconds {
+            told["execution"]["seconds"] = seconds.into();
+        }
     }
     told
 }

@@ -192,7 +192,10 @@ impl Writer<'_> {
             events.push((self.provenance.run().started, Rank::CellIs, event));
             return;
         };
-        let mut about = json!({ "seconds": execution.seconds, "platform": execution.platform });
+        let mut about = json!({ "platform": execution.platform });
+        if let Some(seconds) = execution.seconds {
+            about["seconds"] = seconds.into();
+        }
         if cell.repetition.is_some() {
             about["repeated"] = true.into();
         }
@@ -221,20 +224,24 @@ impl Writer<'_> {
         };
         let start = event("START", execution.started, Vec::new(), facets.clone());
         events.push((execution.started, Rank::CellStarts, start));
+        // What was cut short is over when its run is.
+        let run = &self.provenance.runs[execution.run.unwrap_or(self.provenance.main)];
+        let ended = execution.ended.unwrap_or(run.ended);
         let end = match &cell.failure {
-            None => event("COMPLETE", execution.ended, outputs, facets),
+            None => event("COMPLETE", ended, outputs, facets),
+            Some(_) if cell.cut_short => event("ABORT", ended, outputs, facets),
             Some(message) => {
                 facets["errorMessage"] = error_message(message);
-                event("FAIL", execution.ended, outputs, facets)
+                event("FAIL", ended, outputs, facets)
             }
         };
         // What takes no time at all ends after it starts.
-        let rank = if execution.ended > execution.started {
+        let rank = if ended > execution.started {
             Rank::CellEnds
         } else {
             Rank::CellIs
         };
-        events.push((execution.ended, rank, end));
+        events.push((ended, rank, end));
     }
 
     /// The datasets that a cell takes, each once, with every way in which it takes it.

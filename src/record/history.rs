@@ -169,6 +169,16 @@ impl PastRun {
         failures
     }
 
+    /// Its last execution of each cell that it had begun and that neither was finished nor failed, because it was interrupted,
+    /// halted or killed.
+    pub fn cut_short(&self) -> BTreeMap<&str, &Execution> {
+        let begun = self.begun.iter();
+        let mut last: BTreeMap<&str, &Execution> = begun.map(|begun| (begun.cell.as_str(), begun)).collect();
+        let executed: BTreeSet<&ActionKey> = self.executed.iter().map(|executed| &executed.key).collect();
+        last.retain(|_, begun| !begun.is_over && !executed.contains(&begun.key));
+        last
+    }
+
     /// The manifest that it was asked to run, absolute.
     pub fn manifest(&self) -> Option<&Utf8Path> {
         self.head.as_ref().map(|head| head.manifest.as_path())
@@ -294,17 +304,8 @@ impl History {
     pub fn cut_short(&self) -> BTreeMap<ActionKey, RunId> {
         let mut found = BTreeMap::new();
         for run in self.runs.iter().filter(|run| !run.begun.is_empty()) {
-            let failed = run.failed.iter().map(|failed| failed.key);
-            let ended: BTreeSet<ActionKey> = run
-                .executed
-                .iter()
-                .map(|executed| executed.key)
-                .chain(failed)
-                .collect();
-            for begun in &run.begun {
-                if !ended.contains(&begun.key) {
-                    found.entry(begun.key).or_insert_with(|| run.stored.id.clone());
-                }
+            for begun in run.cut_short().values() {
+                found.entry(begun.key).or_insert_with(|| run.stored.id.clone());
             }
         }
         found
