@@ -9,6 +9,7 @@ use super::cells::{Cells, PlacedCell};
 use super::model::{Executed, OutcomeFile, Record, RunFile};
 use super::read::{Execution, FlawedRun, RunStore, StoredRun};
 use super::{Annotation, RunId};
+use crate::exec::NthAttempt;
 use crate::store::{Action, ActionKey, ActionResult, Layout, Liveness, Outcome, StoreError};
 
 /// The runs of a store with their records, the latest first.
@@ -57,6 +58,8 @@ pub struct Failed {
     pub key: ActionKey,
     /// Why.
     pub message: String,
+    /// Which attempt it was, where it was the last of several that there could be.
+    pub attempt: Option<NthAttempt>,
     /// The key's fields, where the record has them.
     pub action: Option<Action>,
 }
@@ -104,6 +107,7 @@ impl PastRun {
                     cell,
                     key,
                     message: failure.message,
+                    attempt: failure.attempt,
                     action: action.map(|action| *action),
                 }),
                 Record::Reused {
