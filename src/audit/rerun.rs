@@ -197,10 +197,11 @@ pub fn audit(
             untolerated,
         });
     }
+    let time = clock::now();
     let records: Vec<Record> = audited
         .iter()
         .map(|found| Record {
-            time: clock::now(),
+            time,
             cell: found.cell.clone(),
             key: found.key,
             verdict: found.verdict.clone(),

@@ -71,7 +71,7 @@ impl Verdict {
 /// A line of the file of verdicts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// When.
+    /// When: one time for all verdicts of an audit.
     pub time: Timestamp,
     /// The cell, as the manifest named it.
     pub cell: String,

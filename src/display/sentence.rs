@@ -260,7 +260,9 @@ pub(crate) fn duration(seconds: f64) -> String {
 
 /// What failed, and what is known of it.
 pub(crate) fn failed(what: &str, failure: &Failure) -> String {
-    let mut told = format!("error: {what}: {}", failure.message);
+    let attempt = failure.attempt;
+    let attempt = attempt.map_or_else(String::new, |attempt| format!(" ({attempt})"));
+    let mut told = format!("error: {what}{attempt}: {}", failure.message);
     if !failure.tail.is_empty() {
         told.push_str("\n  the last lines of its log:");
         for line in &failure.tail {

@@ -2,7 +2,7 @@
 
 use provenir_api::protocol::Blame;
 
-use super::event::{Event, Failure};
+use super::event::{Event, Failure, NthAttempt};
 use super::scheduler::Scheduler;
 use super::state::{End, State};
 use crate::plan::CellIndex;
@@ -41,6 +41,16 @@ impl Scheduler<'_, '_> {
                 stage.name
             )),
         )
+    }
+
+    /// Which attempt a cell makes, where its stage allows several.
+    pub(super) fn attempt(&self, cell: CellIndex) -> Option<NthAttempt> {
+        let retries = self.plan.stage_of(cell).attempts.retries;
+        let tried = self.tries.get(&cell).copied().unwrap_or_default();
+        (retries > 0).then_some(NthAttempt {
+            number: tried + 1,
+            of: retries + 1,
+        })
     }
 
     /// Puts a cell that failed in line once more, where its stage allows that; says whether it did. A bug of ours and a

@@ -151,7 +151,7 @@ impl Scheduler<'_, '_> {
                 if matches!(error, StoreError::Io { .. }) {
                     self.halt(failure.clone());
                 }
-                self.fail(cell, committing.key, &failure, &committing.end);
+                self.fail(cell, committing.key, failure, &committing.end);
             }
         }
     }
@@ -181,9 +181,10 @@ impl Scheduler<'_, '_> {
             message: self.without_scratch(&failed.message),
             help: failed.help,
             tail,
+            attempt: None,
         };
         if !self.retry(cell, key, &failure, end) {
-            self.fail(cell, key, &failure, end);
+            self.fail(cell, key, failure, end);
         }
     }
 
@@ -198,8 +199,12 @@ impl Scheduler<'_, '_> {
     }
 
     /// A cell failed, and so did those that are the same action; what needs them cannot run.
-    pub(super) fn fail(&mut self, cell: CellIndex, key: ActionKey, failure: &Failure, end: &End) {
+    pub(super) fn fail(&mut self, cell: CellIndex, key: ActionKey, failure: Failure, end: &End) {
         self.blame(failure.blame);
+        let failure = Failure {
+            attempt: self.attempt(cell),
+            ..failure
+        };
         self.leaders.remove(&key);
         let action = self.resolver.action(cell, &self.states).ok();
         let mut failed = vec![cell];
@@ -211,7 +216,7 @@ impl Scheduler<'_, '_> {
                 cell: self.cell(cell),
                 key,
                 action: action.as_ref(),
-                failure,
+                failure: &failure,
                 seconds: end.seconds,
                 log: end.log.as_deref(),
             });

@@ -309,6 +309,24 @@ pub struct Failure {
     /// The last lines of its log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tail: Vec<String>,
+    /// Which attempt was the last, where there may have been several. Absent in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<NthAttempt>,
+}
+
+/// One of the attempts that a cell may make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NthAttempt {
+    /// Which, counted from 1.
+    pub number: u32,
+    /// How many there may be.
+    pub of: u32,
+}
+
+impl fmt::Display for NthAttempt {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "attempt {} of {}", self.number, self.of)
+    }
 }
 
 impl Failure {
@@ -319,6 +337,7 @@ impl Failure {
             message: message.into(),
             help,
             tail: Vec::new(),
+            attempt: None,
         }
     }
 }

@@ -29,7 +29,7 @@ mod worker;
 pub use budget::{cores, memory};
 pub use difference::{Absent, Difference, FileVersion, differences, value_differences};
 pub(crate) use difference::{changed_inputs, cut_apart};
-pub use event::{CellRef, Event, Failure, Subscriber, Summary};
+pub use event::{CellRef, Event, Failure, NthAttempt, Subscriber, Summary};
 pub use interrupt::INTERRUPTED;
 pub use scheduler::{Options, RunOutcome, run};
 pub use survey::{Due, Standing, Survey};

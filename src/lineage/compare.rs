@@ -1,11 +1,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::absent::explained;
 use super::earlier::Use;
+use super::shortfall::{Shortfall, Shortfalls, Which};
 use super::side::{Side, named};
 use crate::exec::{Difference, differences, value_differences};
 use crate::record::{History, PastRun, RunFile};
@@ -30,16 +31,27 @@ pub struct RunDifference {
 #[serde(tag = "change", rename_all = "kebab-case")]
 pub enum CellDifference {
     /// Only the first run had it.
-    Removed,
+    Removed {
+        /// Why it failed there, where it did.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failed: Option<String>,
+    },
     /// Only the second run had it.
-    Added,
-    /// One of the runs has no result of it.
+    Added {
+        /// Why it failed there, where it did.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failed: Option<String>,
+    },
+    /// One of the runs has no result of it, or none has of what was renamed.
     Unfinished {
         /// Which.
         run: Which,
-        /// Why.
+        /// Why; of both runs, in the second.
         #[serde(flatten)]
         shortfall: Shortfall,
+        /// What it was named in the first run, where that is the same action under another name.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        old: Option<String>,
     },
     /// It is what another cell was in the first run, which the second does not have: the same action under another name.
     Renamed {
@@ -75,73 +87,6 @@ pub enum CellDifference {
     },
 }
 
-/// One of two runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Which {
-    /// The first.
-    First,
-    /// The second.
-    Second,
-}
-
-/// Why a run has no result of a cell.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "reason", rename_all = "kebab-case")]
-pub enum Shortfall {
-    /// The cell failed.
-    Failed {
-        /// Why.
-        message: String,
-    },
-    /// Another one failed that it needs.
-    Blocked {
-        /// That one.
-        by: String,
-    },
-    /// It was stopped, or not begun.
-    Cancelled,
-    /// Nothing tells how the run ended, nor whether the cell belonged to it.
-    EndNotRecorded,
-}
-
-/// What tells why cells have no result in a run.
-struct Shortfalls<'a> {
-    run: &'a PastRun,
-    unreached: BTreeMap<String, Option<String>>,
-}
-
-impl<'a> Shortfalls<'a> {
-    fn of(run: &'a PastRun) -> Result<Self, StoreError> {
-        let did_all = |run: &PastRun| {
-            let outcome = run.outcome.as_ref();
-            outcome.is_some_and(|outcome| !outcome.summary.is_incomplete())
-        };
-        Ok(Self {
-            unreached: if did_all(run) {
-                BTreeMap::new()
-            } else {
-                run.stored.unreached()?
-            },
-            run,
-        })
-    }
-
-    /// Why a cell has no result; `None` where it did not belong to the run.
-    fn find(&self, cell: &str) -> Option<Shortfall> {
-        if let Some(failed) = self.run.failed.iter().rev().find(|failed| failed.cell == cell) {
-            return Some(Shortfall::Failed {
-                message: failed.message.clone(),
-            });
-        }
-        match self.unreached.get(cell) {
-            Some(Some(by)) => Some(Shortfall::Blocked { by: by.clone() }),
-            Some(None) => Some(Shortfall::Cancelled),
-            None => self.run.outcome.is_none().then_some(Shortfall::EndNotRecorded),
-        }
-    }
-}
-
 impl RunDifference {
     /// Compares two runs of a store.
     pub fn of(
@@ -156,10 +101,10 @@ impl RunDifference {
             (Some(old), Some(new)) => value_differences(&old, &new),
             _ => Vec::new(),
         };
-        let cells = |run: &PastRun| -> BTreeMap<String, ActionKey> {
+        let results = |run: &PastRun| -> BTreeMap<String, ActionKey> {
             run.results().map(|(cell, key)| (cell.to_owned(), key)).collect()
         };
-        let (before, after) = (cells(old), cells(new));
+        let (before, after) = (results(old), results(new));
         let mut difference = Self {
             manifest,
             environment: environment(old, new),
@@ -167,27 +112,28 @@ impl RunDifference {
             same: 0,
         };
         let shortfalls = (Shortfalls::of(old)?, Shortfalls::of(new)?);
-        let unfinished = |run, shortfall| CellDifference::Unfinished { run, shortfall };
-        let names = renamed(&before, &after);
+        let known = (known(&before, &shortfalls.0), known(&after, &shortfalls.1));
+        let names = renamed(&known.0, &known.1);
         let gone: BTreeSet<&str> = names.values().copied().collect();
-        for name in merged(&old.order(), &new.order()) {
-            let found = match (before.get(name), after.get(name)) {
-                (Some(_), None) if gone.contains(name) => continue,
-                (Some(_), None) => match shortfalls.1.find(name) {
-                    Some(shortfall) => unfinished(Which::Second, shortfall),
-                    None => CellDifference::Removed,
-                },
-                (None, Some(_)) => match (names.get(name), shortfalls.0.find(name)) {
-                    (Some(old), _) => {
-                        difference.same += 1;
-                        CellDifference::Renamed {
-                            old: (*old).to_owned(),
-                        }
-                    }
-                    (None, Some(shortfall)) => unfinished(Which::First, shortfall),
-                    (None, None) => CellDifference::Added,
-                },
-                (Some(old_key), Some(new_key)) => {
+        for name in names_of((old, &shortfalls.0), (new, &shortfalls.1)) {
+            if gone.contains(name) {
+                continue;
+            }
+            let earlier = names.get(name).copied();
+            let renamed = earlier.map(ToOwned::to_owned);
+            let earlier = earlier.unwrap_or(name);
+            let without = (|| shortfalls.0.find(earlier), || shortfalls.1.find(name));
+            let unfinished = |run, shortfall| CellDifference::Unfinished {
+                run,
+                shortfall,
+                old: renamed.clone(),
+            };
+            let found = match (before.get(earlier), after.get(name), &renamed) {
+                (Some(_), Some(_), Some(earlier)) => {
+                    difference.same += 1;
+                    CellDifference::Renamed { old: earlier.clone() }
+                }
+                (Some(old_key), Some(new_key), None) => {
                     let outputs = (
                         outputs(store, history, (old, name), old_key)?,
                         outputs(store, history, (new, name), new_key)?,
@@ -204,12 +150,48 @@ impl RunDifference {
                     };
                     found
                 }
-                (None, None) => continue,
+                (Some(_), None, _) => match without.1() {
+                    Some(shortfall) => unfinished(Which::Second, shortfall),
+                    None => CellDifference::Removed { failed: None },
+                },
+                (None, Some(_), _) => match without.0() {
+                    Some(shortfall) => unfinished(Which::First, shortfall),
+                    None => CellDifference::Added { failed: None },
+                },
+                (None, None, _) => match (without.0(), without.1()) {
+                    (Some(_), Some(shortfall)) if renamed.is_some() => unfinished(Which::Both, shortfall),
+                    (Some(Shortfall::Failed { message }), None) => CellDifference::Removed {
+                        failed: Some(message),
+                    },
+                    (None, Some(Shortfall::Failed { message })) => CellDifference::Added {
+                        failed: Some(message),
+                    },
+                    // Neither run has a result of it.
+                    _ => continue,
+                },
             };
             difference.cells.insert(name.to_owned(), found);
         }
         Ok(difference)
     }
+}
+
+/// The cells that a run has a result of, or that failed in it, with their actions.
+fn known(results: &BTreeMap<String, ActionKey>, shortfalls: &Shortfalls<'_>) -> BTreeMap<String, ActionKey> {
+    let failed = shortfalls.failed.iter();
+    let failed = failed.map(|(cell, failed)| ((*cell).to_owned(), failed.key));
+    results.clone().into_iter().chain(failed).collect()
+}
+
+/// The names of the cells of two runs, each once, in the order of the plans; where those that failed would stand there is
+/// not recorded.
+fn names_of<'a>(
+    (old, before): (&'a PastRun, &Shortfalls<'a>),
+    (new, after): (&'a PastRun, &Shortfalls<'a>),
+) -> IndexSet<&'a str> {
+    let mut names: IndexSet<&str> = merged(&old.order(), &new.order()).into_iter().collect();
+    names.extend(before.failed.keys().chain(after.failed.keys()).copied());
+    names
 }
 
 /// Cells that only the second run has and that are an action which a cell had that only the first run has: the name of that

@@ -132,7 +132,13 @@ impl Graph {
         }
         let mut audits: BTreeMap<ActionKey, Vec<audit::Record>> = BTreeMap::new();
         for record in audit::verdicts(store.layout())? {
-            audits.entry(record.key).or_default().push(record);
+            let known = audits.entry(record.key).or_default();
+            // An audit computes cells that are one action once.
+            let is_same =
+                |other: &audit::Record| other.time == record.time && other.verdict == record.verdict;
+            if !known.iter().any(is_same) {
+                known.push(record);
+            }
         }
         let mut publications: BTreeMap<ActionKey, Vec<Publication>> = BTreeMap::new();
         for publication in store.publications()? {

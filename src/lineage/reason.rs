@@ -9,7 +9,7 @@ use provenir_api::Digest;
 use serde::Serialize;
 
 use super::earlier::Use;
-use crate::exec::Difference;
+use crate::exec::{Difference, NthAttempt};
 use crate::record::{Executed, History, PastRun, RunId};
 use crate::store::{ActionKey, Store, StoreError};
 
@@ -223,6 +223,9 @@ pub struct Attempt {
     /// Why it failed there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Which attempt that was, where its stage allowed several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tried: Option<NthAttempt>,
     /// The latest run that was interrupted, or killed, while it executed it, where that was after it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_short_in: Option<RunId>,
@@ -235,7 +238,9 @@ impl fmt::Display for Attempt {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let (Some(run), Some(message)) = (&self.failed_in, &self.message) {
             let message = message.lines().next().unwrap_or_default();
-            write!(formatter, "failed in run {run}: {message}")?;
+            let attempt = self.tried;
+            let attempt = attempt.map_or_else(String::new, |attempt| format!(" ({attempt})"));
+            write!(formatter, "failed in run {run}{attempt}: {message}")?;
         } else if let Some(run) = &self.cut_short_in {
             write!(formatter, "was cut short in run {run}")?;
         } else {

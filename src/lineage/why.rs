@@ -220,6 +220,7 @@ impl<'a> Explainer<'a> {
         Ok(Some(Attempt {
             failed_in: failure.map(|(run, _)| run.stored.id.clone()),
             message: failure.map(|(_, failed)| failed.message.clone()),
+            tried: failure.and_then(|(_, failed)| failed.attempt),
             cut_short_in,
             checkpoint,
         }))

@@ -16,7 +16,7 @@ use crate::store::{ActionKey, Outcome, StoreError};
 /// What is exported.
 #[derive(Clone, Debug)]
 pub enum Selection {
-    /// All that a run has results of, and what failed in it.
+    /// All that a run has results of, and what failed in it or was cut short.
     Run(RunId),
     /// Results, with all that they were made from.
     Results {
@@ -60,7 +60,7 @@ pub enum GatherError {
     #[error("the record of run {0} does not say what was run")]
     Headless(RunId),
     /// A run of which nothing came.
-    #[error("run {0} has no results, and no cell of it failed")]
+    #[error("run {0} has no results, and no cell of it failed or was cut short")]
     Empty(RunId),
     /// A manifest that cannot be written as TOML.
     #[error("the manifest in the record of run {run} cannot be written as TOML: {reason}")]
@@ -140,7 +140,7 @@ impl Provenance {
         gathered.add_cells(&roots);
         if matches!(selection, Selection::Run(_)) {
             gathered.add_repetitions();
-            gathered.add_failures()?;
+            gathered.add_unfinished()?;
         }
         let Gathering {
             runs,
@@ -415,8 +415,8 @@ impl<'a> Gathering<'a> {
         let execution = self.execution(&node.action).map(|(run, executed)| Execution {
             run: self.runs.iter().position(|known| known.id == run.stored.id),
             started: executed.started,
-            ended: after(executed.started, executed.seconds),
-            seconds: executed.seconds,
+            ended: Some(after(executed.started, executed.seconds)),
+            seconds: Some(executed.seconds),
             platform: executed.platform.clone(),
         });
         let copies = self.copies.get(&node.action).map_or(&[][..], Vec::as_slice);
@@ -451,6 +451,7 @@ impl<'a> Gathering<'a> {
             outputs,
             execution,
             failure: None,
+            cut_short: false,
             repetition: None,
         }
     }

@@ -3,7 +3,8 @@
 //!
 //! The statement is not signed: who vouches for it wraps it in an envelope of their own (DSSE). Subjects are what the export is
 //! about; by-products are all other artifacts; resolved dependencies are what came from outside: files, the manifest, the repository,
-//! the program. What each cell did is an internal parameter, because nobody outside chose it.
+//! the program. What each cell did is an internal parameter, because nobody outside chose it; there, too, is what failed or was cut
+//! short, of which SLSA, whose builds have come to their end, has no word.
 
 use std::collections::BTreeSet;
 
@@ -15,19 +16,28 @@ use super::model::{Cell, File, Input, Provenance, Run};
 /// The statement.
 pub fn in_toto(provenance: &Provenance) -> Value {
     let run = provenance.run();
+    // What cells of one name gave at one port, in other runs or once more, is told apart by its bytes.
+    let mut names = BTreeSet::new();
+    let mut named = |name: &str, file: &File| {
+        if names.insert(name.to_owned()) {
+            descriptor(name, file)
+        } else {
+            descriptor(&format!("{name}@{}", file.blake3.short()), file)
+        }
+    };
     let mut subjects = Vec::new();
     let mut seen = BTreeSet::new();
     for (cell, output) in &provenance.subjects {
         let output = &provenance.cells[*cell].outputs[*output];
         if seen.insert(output.artifact) {
-            let named = provenance.artifacts[output.artifact].named();
-            subjects.extend(named.map(|(name, file)| descriptor(name, file)));
+            let files = provenance.artifacts[output.artifact].named();
+            subjects.extend(files.map(|(name, file)| named(name, file)));
         }
     }
     let others = provenance.artifacts.iter().enumerate();
     let others = others.filter(|(index, _)| !seen.contains(index));
     let byproducts: Vec<Value> = others
-        .map(|(_, artifact)| descriptor(&artifact.name, &artifact.file))
+        .map(|(_, artifact)| named(&artifact.name, &artifact.file))
         .collect();
     json!({
         "_type": "https://in-toto.io/Statement/v1",
@@ -159,6 +169,9 @@ fn describe(provenance: &Provenance, cell: &Cell) -> Value {
     if let Some(message) = &cell.failure {
         told["failure"] = message.as_str().into();
     }
+    if cell.cut_short {
+        told["cutShort"] = true.into();
+    }
     if cell.repetition.is_some() {
         told["repeated"] = true.into();
     }
@@ -169,10 +182,14 @@ fn describe(provenance: &Provenance, cell: &Cell) -> Value {
         told["execution"] = json!({
             "run": execution.run.map(|run| provenance.runs[run].id.as_str()),
             "startedOn": time(execution.started),
-            "finishedOn": time(execution.ended),
-            "seconds": execution.seconds,
             "platform": execution.platform,
         });
+        if let Some(ended) = execution.ended {
+            told["execution"]["finishedOn"] = time(ended).into();
+        }
+        if let Some(seconds) = execution.seconds {
+            told["execution"]["seconds"] = seconds.into();
+        }
     }
     told
 }

@@ -1,8 +1,8 @@
 //! Provenance for others: what was computed from what, by what, when and where, as the standards have it.
 //!
 //! * `model`: one [`Provenance`] of runs, cells, artifacts and sources: entities, activities, agents.
-//! * `gather`: makes it of results and records; `recorded` reads runs from these, and what gave nothing that counts: failures
-//!   and repetitions; `copies` says which named copies are told of; `order` puts producers before consumers.
+//! * `gather`: makes it of results and records; `recorded` reads runs from these, and what gave nothing that counts: failures,
+//!   what was cut short, and repetitions; `copies` says which named copies are told of; `order` puts producers before consumers.
 //! * `files`: reads the files themselves: SHA-256 beside BLAKE3, and copies for a crate.
 //! * `identity`: URIs, UUIDs and times.
 //! * `ro_crate`, `openlineage`, `prov`, `in_toto`: a writer for each standard, which reads nothing but the model.

@@ -101,8 +101,10 @@ pub struct Cell {
     pub outputs: Vec<Output>,
     /// The execution that gave it; absent where no record tells of one, as for a result from another store.
     pub execution: Option<Execution>,
-    /// Why it failed, where it did.
+    /// Why it gave nothing, where it failed or was cut short.
     pub failure: Option<String>,
+    /// Whether it was neither finished nor failed when its run was stopped.
+    pub cut_short: bool,
     /// What came of it, where the run that is exported computed it although a result of it counted already.
     pub repetition: Option<Repetition>,
     /// Whether it is a cell of the run that the export is of.
@@ -128,10 +130,10 @@ pub struct Execution {
     pub run: Option<usize>,
     /// When it began.
     pub started: Timestamp,
-    /// When it ended.
-    pub ended: Timestamp,
-    /// How long it took; of a group of cells, its share.
-    pub seconds: f64,
+    /// When it ended; not known of one that was cut short.
+    pub ended: Option<Timestamp>,
+    /// How long it took; of a group of cells, its share. Not known of one that was cut short.
+    pub seconds: Option<f64>,
     /// The numeric platform: device, processor, versions of libraries.
     pub platform: BTreeMap<String, String>,
 }

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -116,9 +117,6 @@ impl Writer<'_> {
         if index == self.provenance.main {
             facets["provenir_reused"] = ours("ProvenirReusedRunFacet", json!({ "cells": self.reused() }));
         }
-        if run.ending == Ending::Failed {
-            facets["errorMessage"] = error_message("the run failed in part");
-        }
         let mut job_facets = json!({ "jobType": job_type("PIPELINE") });
         if let Some(about) = run.resolved["pipeline"]["description"].as_str() {
             job_facets["documentation"] = facet(
@@ -126,7 +124,7 @@ impl Writer<'_> {
                 json!({ "description": about }),
             );
         }
-        let event = |kind: &str, at: Timestamp| {
+        let event = |kind: &str, at: Timestamp, facets: &Value| {
             let mut event = base(at, "RunEvent");
             event["eventType"] = kind.into();
             event["run"] = json!({ "runId": run_uuid(run), "facets": facets });
@@ -140,8 +138,12 @@ impl Writer<'_> {
             Ending::Failed => "FAIL",
             Ending::Interrupted | Ending::Killed => "ABORT",
         };
-        events.push((run.started, Rank::RunStarts, event("START", run.started)));
-        events.push((run.ended, Rank::RunEnds, event(end, run.ended)));
+        let start = event("START", run.started, &facets);
+        events.push((run.started, Rank::RunStarts, start));
+        if run.ending == Ending::Failed {
+            facets["errorMessage"] = error_message("the run failed in part");
+        }
+        events.push((run.ended, Rank::RunEnds, event(end, run.ended, &facets)));
     }
 
     /// Cells of the run that it did not execute: which run of which job did.
@@ -190,7 +192,10 @@ impl Writer<'_> {
             events.push((self.provenance.run().started, Rank::CellIs, event));
             return;
         };
-        let mut about = json!({ "seconds": execution.seconds, "platform": execution.platform });
+        let mut about = json!({ "platform": execution.platform });
+        if let Some(seconds) = execution.seconds {
+            about["seconds"] = seconds.into();
+        }
         if cell.repetition.is_some() {
             about["repeated"] = true.into();
         }
@@ -219,26 +224,31 @@ impl Writer<'_> {
         };
         let start = event("START", execution.started, Vec::new(), facets.clone());
         events.push((execution.started, Rank::CellStarts, start));
+        // What was cut short is over when its run is.
+        let run = &self.provenance.runs[execution.run.unwrap_or(self.provenance.main)];
+        let ended = execution.ended.unwrap_or(run.ended);
         let end = match &cell.failure {
-            None => event("COMPLETE", execution.ended, outputs, facets),
+            None => event("COMPLETE", ended, outputs, facets),
+            Some(_) if cell.cut_short => event("ABORT", ended, outputs, facets),
             Some(message) => {
                 facets["errorMessage"] = error_message(message);
-                event("FAIL", execution.ended, outputs, facets)
+                event("FAIL", ended, outputs, facets)
             }
         };
         // What takes no time at all ends after it starts.
-        let rank = if execution.ended > execution.started {
+        let rank = if ended > execution.started {
             Rank::CellEnds
         } else {
             Rank::CellIs
         };
-        events.push((execution.ended, rank, end));
+        events.push((ended, rank, end));
     }
 
+    /// The datasets that a cell takes, each once, with every way in which it takes it.
     fn inputs(&self, cell: &Cell) -> Vec<Value> {
         let inputs = cell.inputs.iter().map(|input| {
             let about = json!({ "port": input.port, "source": input.source, "gathered": input.gathered });
-            let mut dataset = match (input.from, self.provenance.origin(input)) {
+            let dataset = match (input.from, self.provenance.origin(input)) {
                 (Some(place), Some((_, output))) => {
                     let file = &self.provenance.artifacts[output.artifact].file;
                     let content = Some(output.content.hex());
@@ -254,12 +264,11 @@ impl Writer<'_> {
                     },
                 }),
             };
-            dataset["inputFacets"] = json!({ "provenir_input": ours("ProvenirInputDatasetFacet", about) });
-            dataset
+            (dataset, about)
         });
         let sources = cell.sources.iter().map(|(pointer, source)| {
             let source = &self.provenance.sources[*source];
-            let mut dataset = match &source.path {
+            let dataset = match &source.path {
                 Some(path) => dataset("file", path.as_str(), &source.file, None),
                 None => dataset(
                     NAMESPACE,
@@ -268,11 +277,25 @@ impl Writer<'_> {
                     None,
                 ),
             };
-            let about = json!({ "port": pointer, "source": pointer, "gathered": {} });
+            (
+                dataset,
+                json!({ "port": pointer, "source": pointer, "gathered": {} }),
+            )
+        });
+        let mut taken: IndexMap<String, (Value, Vec<Value>)> = IndexMap::new();
+        for (dataset, about) in inputs.chain(sources) {
+            let (_, ways) = taken.entry(dataset.to_string()).or_insert((dataset, Vec::new()));
+            ways.push(about);
+        }
+        let taken = taken.into_values().map(|(mut dataset, mut ways)| {
+            let mut about = ways.remove(0);
+            if !ways.is_empty() {
+                about["also"] = ways.into();
+            }
             dataset["inputFacets"] = json!({ "provenir_input": ours("ProvenirInputDatasetFacet", about) });
             dataset
         });
-        inputs.chain(sources).collect()
+        taken.collect()
     }
 
     fn outputs(&self, index: usize, cell: &Cell) -> Vec<Value> {

@@ -131,50 +131,8 @@ impl Document {
 
     fn cell(&mut self, provenance: &Provenance, cell: &Cell) {
         let id = cell_id(cell);
-        let mut attributes = Map::new();
-        let mut say = |name: &str, value: Value| {
-            attributes.insert(name.to_owned(), value);
-        };
-        say("prov:label", cell.name.as_str().into());
-        say("prov:type", qualified("provenir:Cell"));
-        say("provenir:actionKey", cell.key.hex().into());
-        if !cell.also.is_empty() {
-            say("provenir:alsoCells", cell.also.join("\n").into());
-        }
-        say("provenir:stage", cell.stage.as_str().into());
-        say("provenir:kind", cell.kind.as_str().into());
-        for (part, number) in &cell.revisions {
-            say(&format!("provenir:revision.{}", encoded(part)), (*number).into());
-        }
-        for (name, value) in cell.parameters.as_object().into_iter().flatten() {
-            let value = match value {
-                Value::Array(_) | Value::Object(_) | Value::Null => value.to_string().into(),
-                plain => plain.clone(),
-            };
-            say(&format!("provenir:parameter.{}", encoded(name)), value);
-        }
-        if let Some(message) = &cell.failure {
-            say("provenir:failure", message.as_str().into());
-        }
-        if cell.repetition.is_some() {
-            say("provenir:repeated", true.into());
-        }
-        if let Some(port) = cell.diverged_at() {
-            say("provenir:divergedAt", port.into());
-        }
+        self.add("activity", id.clone(), attributes(cell).into());
         let run = cell.execution.as_ref().and_then(|execution| execution.run);
-        if let Some(execution) = &cell.execution {
-            say("prov:startTime", time(execution.started).into());
-            say("prov:endTime", time(execution.ended).into());
-            say("provenir:seconds", execution.seconds.into());
-            for (name, value) in &execution.platform {
-                say(
-                    &format!("provenir:platform.{}", encoded(name)),
-                    value.as_str().into(),
-                );
-            }
-        }
-        self.add("activity", id.clone(), attributes.into());
         if let Some(run) = run {
             let run = &provenance.runs[run];
             self.relate(
@@ -308,6 +266,60 @@ impl Document {
         }
         document
     }
+}
+
+/// What is said of a cell itself.
+fn attributes(cell: &Cell) -> Map<String, Value> {
+    let mut attributes = Map::new();
+    let mut say = |name: &str, value: Value| {
+        attributes.insert(name.to_owned(), value);
+    };
+    say("prov:label", cell.name.as_str().into());
+    say("prov:type", qualified("provenir:Cell"));
+    say("provenir:actionKey", cell.key.hex().into());
+    if !cell.also.is_empty() {
+        say("provenir:alsoCells", cell.also.join("\n").into());
+    }
+    say("provenir:stage", cell.stage.as_str().into());
+    say("provenir:kind", cell.kind.as_str().into());
+    for (part, number) in &cell.revisions {
+        say(&format!("provenir:revision.{}", encoded(part)), (*number).into());
+    }
+    for (name, value) in cell.parameters.as_object().into_iter().flatten() {
+        let value = match value {
+            Value::Array(_) | Value::Object(_) | Value::Null => value.to_string().into(),
+            plain => plain.clone(),
+        };
+        say(&format!("provenir:parameter.{}", encoded(name)), value);
+    }
+    if let Some(message) = &cell.failure {
+        say("provenir:failure", message.as_str().into());
+    }
+    if cell.cut_short {
+        say("provenir:cutShort", true.into());
+    }
+    if cell.repetition.is_some() {
+        say("provenir:repeated", true.into());
+    }
+    if let Some(port) = cell.diverged_at() {
+        say("provenir:divergedAt", port.into());
+    }
+    if let Some(execution) = &cell.execution {
+        say("prov:startTime", time(execution.started).into());
+        if let Some(ended) = execution.ended {
+            say("prov:endTime", time(ended).into());
+        }
+        if let Some(seconds) = execution.seconds {
+            say("provenir:seconds", seconds.into());
+        }
+        for (name, value) in &execution.platform {
+            say(
+                &format!("provenir:platform.{}", encoded(name)),
+                value.as_str().into(),
+            );
+        }
+    }
+    attributes
 }
 
 /// A value that is a qualified name (PROV-JSON, section 2.3).

@@ -11,7 +11,7 @@ use super::model::{Cell, Ending, Execution, File, Input, Repetition, Run};
 use crate::lineage::Place;
 use crate::plan::normal;
 use crate::record::{PastRun, Record, Wire};
-use crate::store::{Action, ActionKey, Outcome};
+use crate::store::{Action, ActionKey, Outcome, StoreError};
 
 impl Gathering<'_> {
     /// What the run computed although a result of it counted: each a cell of its own, since what took anything of that action took
@@ -49,10 +49,10 @@ impl Gathering<'_> {
                 name: executed.cell.clone(),
                 also: Vec::new(),
                 execution: Some(Execution {
-                    run: self.runs.iter().position(|run| run.id == main.stored.id),
+                    run: self.position_of_main(),
                     started: executed.started,
-                    ended: after(executed.started, executed.seconds),
-                    seconds: executed.seconds,
+                    ended: Some(after(executed.started, executed.seconds)),
+                    seconds: Some(executed.seconds),
                     platform: executed.platform.clone(),
                 }),
                 repetition: Some(repetition),
@@ -61,8 +61,28 @@ impl Gathering<'_> {
         }
     }
 
-    /// Cells of the run that failed, and were not executed by a later attempt.
-    pub(super) fn add_failures(&mut self) -> Result<(), GatherError> {
+    /// Cells of the run that failed, or were cut short, and were not executed by a later attempt.
+    pub(super) fn add_unfinished(&mut self) -> Result<(), GatherError> {
+        let mut unfinished = self.failures()?;
+        unfinished.extend(self.cut_short());
+        // Cells that are one action fail as one, and a result of the same action may be among the cells.
+        let mut told: BTreeSet<ActionKey> = BTreeSet::new();
+        for cell in unfinished.into_values() {
+            if !told.insert(cell.key) {
+                continue;
+            }
+            let id = if self.placed.contains_key(&cell.key) {
+                format!("{}-{}", cell.key, self.main.stored.id)
+            } else {
+                cell.id
+            };
+            self.cells.push(Cell { id, ..cell });
+        }
+        Ok(())
+    }
+
+    /// Cells that failed in the run, by name.
+    fn failures(&mut self) -> Result<BTreeMap<String, Cell>, GatherError> {
         let times = self.main.stored.failed_at()?;
         let done: BTreeSet<&String> = self.in_main.values().flatten().collect();
         let mut failed: BTreeMap<String, Cell> = BTreeMap::new();
@@ -83,59 +103,95 @@ impl Gathering<'_> {
             if done.contains(&cell) {
                 continue;
             }
-            let run = self.runs.iter().position(|run| run.id == self.main.stored.id);
-            let stage = stage(&cell).to_owned();
-            let kind = run.and_then(|run| self.runs[run].resolved["stages"][&stage]["kind"].as_str());
-            let kind = kind.unwrap_or("unknown").to_owned();
             let took = action.map(|action| self.took(*action, &sources, wires.as_deref()));
-            let took = took.unwrap_or_else(|| Took {
-                kind,
-                ..Took::default()
-            });
-            failed.insert(
-                cell.clone(),
-                Cell {
-                    id: key.hex(),
-                    key,
-                    kind: took.kind,
-                    execution: times.get(&cell).map(|ended| Execution {
-                        run,
-                        started: after(*ended, -seconds),
-                        ended: *ended,
-                        seconds,
-                        platform: BTreeMap::new(),
-                    }),
-                    name: cell,
-                    also: Vec::new(),
-                    stage,
-                    revisions: took.revisions,
-                    parameters: took.parameters,
-                    sources: took.sources,
-                    inputs: took.inputs,
-                    outputs: Vec::new(),
-                    failure: Some(failure.message),
-                    repetition: None,
-                    in_main: true,
-                },
-            );
-        }
-        // Cells that are one action fail as one, and a result of the same action may be among the cells.
-        let mut told: BTreeSet<ActionKey> = BTreeSet::new();
-        for cell in failed.into_values() {
-            if !told.insert(cell.key) {
-                continue;
-            }
-            let id = if self.placed.contains_key(&cell.key) {
-                format!("{}-{}", cell.key, self.main.stored.id)
-            } else {
-                cell.id
+            let told = Cell {
+                execution: times.get(&cell).map(|ended| Execution {
+                    run: self.position_of_main(),
+                    started: after(*ended, -seconds),
+                    ended: Some(*ended),
+                    seconds: Some(seconds),
+                    platform: BTreeMap::new(),
+                }),
+                failure: Some(failure.message),
+                ..self.without_result(&cell, key, took)
             };
-            self.cells.push(Cell { id, ..cell });
+            failed.insert(cell, told);
         }
-        Ok(())
+        Ok(failed)
     }
 
-    /// What an action that failed is and took.
+    /// Cells that the run had begun and that were neither finished nor failed when it was stopped, by name. What such a cell is and
+    /// takes is known where the same action was executed before.
+    fn cut_short(&mut self) -> BTreeMap<String, Cell> {
+        let main = self.main;
+        let Some(run) = self.position_of_main() else {
+            return BTreeMap::new();
+        };
+        let failure = format!("it was not finished: the run {}", self.runs[run].ending.word());
+        let mut cut_short = BTreeMap::new();
+        for (name, begun) in main.cut_short() {
+            let mut before = self.graph.history().executions(&begun.key);
+            let known = before.find_map(|(run, executed)| {
+                let is_before = run.stored.id <= main.stored.id;
+                executed.action.clone().filter(|_| is_before)
+            });
+            let took = known.map(|action| self.took(action, &BTreeMap::new(), None));
+            let told = Cell {
+                execution: Some(Execution {
+                    run: Some(run),
+                    started: begun.started,
+                    ended: None,
+                    seconds: None,
+                    platform: BTreeMap::new(),
+                }),
+                failure: Some(failure.clone()),
+                cut_short: true,
+                ..self.without_result(name, begun.key, took)
+            };
+            cut_short.insert(name.to_owned(), told);
+        }
+        cut_short
+    }
+
+    /// A cell of the run that gave nothing; where its record does not tell what the cell is and took, with what its stage tells.
+    fn without_result(&self, name: &str, key: ActionKey, took: Option<Took>) -> Cell {
+        let stage = stage(name);
+        let took = took.unwrap_or_else(|| {
+            let run = self.position_of_main();
+            let kind = run.and_then(|run| self.runs[run].resolved["stages"][stage]["kind"].as_str());
+            // What one program makes of one stage is of the same revisions.
+            let other = self.cells.iter().find(|cell| cell.in_main && cell.stage == stage);
+            Took {
+                kind: kind.unwrap_or("unknown").to_owned(),
+                revisions: other.map(|cell| cell.revisions.clone()).unwrap_or_default(),
+                ..Took::default()
+            }
+        });
+        Cell {
+            id: key.hex(),
+            key,
+            name: name.to_owned(),
+            also: Vec::new(),
+            stage: stage.to_owned(),
+            kind: took.kind,
+            revisions: took.revisions,
+            parameters: took.parameters,
+            sources: took.sources,
+            inputs: took.inputs,
+            outputs: Vec::new(),
+            execution: None,
+            failure: None,
+            cut_short: false,
+            repetition: None,
+            in_main: true,
+        }
+    }
+
+    fn position_of_main(&self) -> Option<usize> {
+        self.runs.iter().position(|run| run.id == self.main.stored.id)
+    }
+
+    /// What an action without a result is and took.
     fn took(
         &mut self,
         action: Action,
@@ -206,12 +262,8 @@ pub(super) fn described(run: &PastRun, is_main: bool) -> Result<Option<Run>, Gat
     let text = format!(
         "# The manifest as it was resolved: after `extends`, the profile and the command line.\n{text}"
     );
-    let last = run
-        .executed
-        .iter()
-        .map(|executed| after(executed.started, executed.seconds));
     let (ended, ending) = match &run.outcome {
-        None => (last.max().unwrap_or(head.started), Ending::Killed),
+        None => (last_of(run)?.unwrap_or(head.started), Ending::Killed),
         Some(outcome) if outcome.summary.interrupted => (outcome.ended, Ending::Interrupted),
         Some(outcome) if outcome.summary.is_incomplete() => (outcome.ended, Ending::Failed),
         Some(outcome) => (outcome.ended, Ending::Done),
@@ -236,6 +288,15 @@ pub(super) fn described(run: &PastRun, is_main: bool) -> Result<Option<Run>, Gat
         ended,
         ending,
     }))
+}
+
+/// The last that is known of a run which could not say when it ended.
+fn last_of(run: &PastRun) -> Result<Option<Timestamp>, StoreError> {
+    let executed = run.executed.iter();
+    let executed = executed.map(|executed| after(executed.started, executed.seconds));
+    let failed = run.stored.failed_at()?.into_values();
+    let cut_short = run.cut_short().into_values().map(|begun| begun.started);
+    Ok(executed.chain(failed).chain(cut_short).max())
 }
 
 /// The stage of a cell's name.

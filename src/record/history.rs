@@ -9,6 +9,7 @@ use super::cells::{Cells, PlacedCell};
 use super::model::{Executed, OutcomeFile, Record, RunFile};
 use super::read::{Execution, FlawedRun, RunStore, StoredRun};
 use super::{Annotation, RunId};
+use crate::exec::NthAttempt;
 use crate::store::{Action, ActionKey, ActionResult, Layout, Liveness, Outcome, StoreError};
 
 /// The runs of a store with their records, the latest first.
@@ -57,6 +58,8 @@ pub struct Failed {
     pub key: ActionKey,
     /// Why.
     pub message: String,
+    /// Which attempt it was, where it was the last of several that there could be.
+    pub attempt: Option<NthAttempt>,
     /// The key's fields, where the record has them.
     pub action: Option<Action>,
 }
@@ -104,6 +107,7 @@ impl PastRun {
                     cell,
                     key,
                     message: failure.message,
+                    attempt: failure.attempt,
                     action: action.map(|action| *action),
                 }),
                 Record::Reused {
@@ -154,6 +158,29 @@ impl PastRun {
         let reused = self.reused.iter().map(|(cell, key)| (cell.as_str(), *key));
         let executed = self.executed.iter().map(|done| (done.cell.as_str(), done.key));
         reused.chain(executed)
+    }
+
+    /// The last failure of each cell that it has no result of.
+    pub fn failures(&self) -> BTreeMap<&str, &Failed> {
+        let mut failures: BTreeMap<&str, &Failed> = self
+            .failed
+            .iter()
+            .map(|failed| (failed.cell.as_str(), failed))
+            .collect();
+        for (cell, _) in self.results() {
+            failures.remove(cell);
+        }
+        failures
+    }
+
+    /// Its last execution of each cell that it had begun and that neither was finished nor failed, because it was interrupted,
+    /// halted or killed.
+    pub fn cut_short(&self) -> BTreeMap<&str, &Execution> {
+        let begun = self.begun.iter();
+        let mut last: BTreeMap<&str, &Execution> = begun.map(|begun| (begun.cell.as_str(), begun)).collect();
+        let executed: BTreeSet<&ActionKey> = self.executed.iter().map(|executed| &executed.key).collect();
+        last.retain(|_, begun| !begun.is_over && !executed.contains(&begun.key));
+        last
     }
 
     /// The manifest that it was asked to run, absolute.
@@ -281,17 +308,8 @@ impl History {
     pub fn cut_short(&self) -> BTreeMap<ActionKey, RunId> {
         let mut found = BTreeMap::new();
         for run in self.runs.iter().filter(|run| !run.begun.is_empty()) {
-            let failed = run.failed.iter().map(|failed| failed.key);
-            let ended: BTreeSet<ActionKey> = run
-                .executed
-                .iter()
-                .map(|executed| executed.key)
-                .chain(failed)
-                .collect();
-            for begun in &run.begun {
-                if !ended.contains(&begun.key) {
-                    found.entry(begun.key).or_insert_with(|| run.stored.id.clone());
-                }
+            for begun in run.cut_short().values() {
+                found.entry(begun.key).or_insert_with(|| run.stored.id.clone());
             }
         }
         found

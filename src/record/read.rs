@@ -31,6 +31,8 @@ pub struct Execution {
     pub started: Timestamp,
     /// What it gave, once it is known.
     pub objects: Vec<Digest>,
+    /// Whether it was finished, or failed.
+    pub is_over: bool,
     /// Where its log is, if it said anything.
     log: Option<Utf8PathBuf>,
 }
@@ -271,11 +273,13 @@ impl StoredRun {
                         // The place as it is now: the store may have been moved since.
                         log: log.file_name().map(|name| self.folder.join("logs").join(name)),
                         objects: Vec::new(),
+                        is_over: false,
                     });
                 }
-                "cell-finished" => {
+                "cell-finished" | "cell-failed" | "cell-retried" => {
                     if let Some(execution) = by_cell.get(&cell).and_then(|index| executions.get_mut(*index)) {
                         execution.objects = outputs.iter().map(|artifact| artifact.object).collect();
+                        execution.is_over = true;
                     }
                 }
                 _ => {}

@@ -60,6 +60,41 @@ pub struct Unwanted {
     pub(super) own_bytes: u64,
 }
 
+impl Unwanted {
+    /// The result of an action in its files. `sizes` has the objects that may go and that no result has counted yet.
+    fn of(
+        key: ActionKey,
+        files: &[&StoredResult],
+        gone: Vec<Utf8PathBuf>,
+        sizes: &mut BTreeMap<Digest, u64>,
+        history: &History,
+    ) -> Self {
+        let outputs = || files.iter().flat_map(|stored| &stored.result.outputs);
+        let objects: u64 = outputs()
+            .filter_map(|artifact| sizes.remove(&artifact.object))
+            .sum();
+        let own_bytes: u64 = files.iter().map(|stored| stored.size).sum();
+        let last_use = history.last_use(&key).map(|run| {
+            let manifest = run.manifest().map(ToOwned::to_owned);
+            (run.stored.id.clone(), manifest)
+        });
+        let kind = files.first().map(|stored| stored.result.action.kind.clone());
+        let files = files.iter().map(|stored| (stored.path.clone(), stored.modified));
+        Self {
+            key,
+            cell: history.cell(&key).map(str::to_owned),
+            kind: kind.unwrap_or_default(),
+            bytes: own_bytes + objects,
+            seconds: history.seconds(&key),
+            volatile: outputs().any(|artifact| artifact.volatile),
+            last_use,
+            gone,
+            own_bytes,
+            files: files.collect(),
+        }
+    }
+}
+
 impl Survey {
     /// How many objects may go, and their bytes.
     pub fn objects(&self) -> (usize, u64) {
@@ -159,33 +194,10 @@ pub fn survey(store: &Store, keep: Keep) -> Result<Survey, StoreError> {
         survey.objects.push(stored);
     }
     for (key, files) in unwanted {
-        let objects = files.iter().flat_map(|stored| &stored.result.outputs);
-        let objects: u64 = objects
-            .filter_map(|artifact| sizes.remove(&artifact.object))
-            .sum();
-        let own_bytes: u64 = files.iter().map(|stored| stored.size).sum();
-        let last_use = history.last_use(&key).map(|run| {
-            let manifest = run.manifest().map(ToOwned::to_owned);
-            (run.stored.id.clone(), manifest)
-        });
-        let kind = files.first().map(|stored| stored.result.action.kind.clone());
-        survey.results.push(Unwanted {
-            key,
-            cell: history.cell(&key).map(str::to_owned),
-            kind: kind.unwrap_or_default(),
-            bytes: own_bytes + objects,
-            seconds: history.seconds(&key),
-            volatile: files
-                .iter()
-                .any(|stored| stored.result.outputs.iter().any(|artifact| artifact.volatile)),
-            last_use,
-            gone: roots.gone.remove(&key).unwrap_or_default(),
-            own_bytes,
-            files: files
-                .iter()
-                .map(|stored| (stored.path.clone(), stored.modified))
-                .collect(),
-        });
+        let gone = roots.gone.remove(&key).unwrap_or_default();
+        survey
+            .results
+            .push(Unwanted::of(key, &files, gone, &mut sizes, &history));
     }
     survey.results.sort_by(|left, right| {
         (right.bytes, &left.cell, left.key).cmp(&(left.bytes, &right.cell, right.key))

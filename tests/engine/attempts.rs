@@ -18,6 +18,29 @@ fn a_cell_that_fails_is_tried_as_often_as_its_stage_allows() {
     assert_eq!(outcome.cells("cell-failed"), ["flaky"]);
     assert_eq!(outcome.cells("cell-blocked"), ["after"]);
 
+    // The last error says which attempt it was of, too, then and later.
+    let context = Context::new(&manifest(1));
+    let outcome = context.run(&["run"]).assert_code(1);
+    insta::assert_snapshot!(context.filtered(&outcome.stderr), @r"
+    flaky: 2 cells, 0 up to date
+    started flaky
+    warning: flaky failed after [TIME] (attempt 1 of 2) and is executed once more: not yet
+    started flaky
+    error: flaky failed after [TIME] (attempt 2 of 2): not yet
+      stage: pipeline.toml:4
+      log: cache/runs-v1/[RUN]/logs/00000-flaky.log
+    blocked: after needs flaky, which failed
+    0 cells executed, 1 failed, 1 blocked in [TIME]
+    ");
+    let log = context.run(&["log", "flaky"]).assert_code(0).stderr;
+    assert!(log.contains(" (attempt 2 of 2): not yet\n"), "{log}");
+    let why = context.run(&["why", "flaky"]).assert_code(0).stdout;
+    assert!(why.contains(" (attempt 2 of 2): not yet"), "{why}");
+    // Where there is one only, there is nothing to count.
+    let context = Context::new(&manifest(0));
+    let told = context.run(&["run"]).assert_code(1).stderr;
+    assert!(!told.contains("attempt"), "{told}");
+
     let context = Context::new(&manifest(2));
     let outcome = context.run(&["run"]).assert_code(0);
     insta::assert_snapshot!(context.filtered(&outcome.stderr), @r"

@@ -461,6 +461,75 @@ fn what_was_named_and_not_audited_is_no_success() {
     context.run(&["runs", "--limit", "0"]).assert_code(2);
 }
 
+/// A cell has its result although what it was made from is gone; that is not a cell that was never computed.
+#[test]
+fn what_lost_its_inputs_is_not_called_without_a_result() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    fs_err::remove_file(context.object("first[a=2]")).unwrap();
+    let axis = ["--axis", "a=1,2,4"];
+    let told = |arguments: &[&str]| {
+        let outcome = context.run(&[&["audit", "--quiet"], arguments, &axis].concat());
+        outcome.stdout
+    };
+    let all = told(&["--all"]);
+    assert!(
+        all.starts_with("2 of 2 cells reproduced, 3 not computed again, 2 without a result (provenir "),
+        "{all}"
+    );
+    assert!(
+        all.ends_with(
+            "\n  not computed again, because the artifact of first[a=2] is missing: first[a=2], second[a=2], total\
+             \n  without a result in the store: first[a=4], second[a=4]\n"
+        ),
+        "{all}"
+    );
+    let named = told(&["--cell", "second[a=1]", "--cell", "total"]);
+    assert!(
+        named.contains("\n  total could not be computed again: the artifact of first[a=2] is missing\n")
+            && named.contains("\n  not computed again, because the artifact of first[a=2] is missing: first[a=2], second[a=2]\n"),
+        "{named}"
+    );
+    let found = audit(&context, &[&["--all"], &axis[..]].concat(), 0);
+    assert_eq!(found["without_result"], json!(["first[a=4]", "second[a=4]"]));
+    assert_eq!(
+        found["lost"][1],
+        json!({ "cell": "second[a=2]", "reason": "the artifact of first[a=2] is missing" })
+    );
+    let nothing = context
+        .run(&["audit", "--cell", "first[a=2]"])
+        .assert_code(3)
+        .stderr;
+    insta::assert_snapshot!(nothing, @r"
+    error: nothing could be computed again: the artifact of first[a=2] is missing
+      help: `provenir run` computes it anew; `provenir verify` finds whatever else is damaged
+    ");
+}
+
+/// Cells that are one action are computed once, and that is one time.
+#[test]
+fn an_audit_of_cells_that_are_one_action_counts_once() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "alike"
+        stages.one = { kind = "noop", params = { value = 7 } }
+        stages.other = { kind = "noop", params = { value = 7 } }
+        "#,
+    );
+    context.executed(&[]);
+    let lineage = || context.run(&["lineage", "one"]).assert_code(0).stdout;
+    let found = audit(&context, &["--all"], 0);
+    assert_eq!(with(&found, "reproduced"), ["one", "other"]);
+    assert!(lineage().contains("\nreproduced by provenir "), "{}", lineage());
+    audit(&context, &["--all"], 0);
+    assert!(
+        lineage().contains("\nreproduced 2 times, last by provenir "),
+        "{}",
+        lineage()
+    );
+}
+
 #[test]
 fn what_fails_now_is_told() {
     let context = Context::new(

@@ -344,6 +344,12 @@ fn prov_cells(document: &Value) -> Cells {
     cells
 }
 
+/// What a dataset of OpenLineage is known by: namespace, name and version.
+fn dataset(dataset: &Value) -> (String, String, String) {
+    let version = text(&dataset["facets"]["version"]["datasetVersion"]);
+    (text(&dataset["namespace"]), text(&dataset["name"]), version)
+}
+
 /// Checks OpenLineage events.
 pub(crate) fn check_openlineage(context: &Context, text_: &str) -> (Cells, Problems) {
     let mut problems = Problems::new();
@@ -356,10 +362,6 @@ pub(crate) fn check_openlineage(context: &Context, text_: &str) -> (Cells, Probl
     let mut given: BTreeSet<(String, String, String)> = BTreeSet::new();
     let mut cells = Cells::new();
     let mut last = String::new();
-    let dataset = |dataset: &Value| {
-        let version = text(&dataset["facets"]["version"]["datasetVersion"]);
-        (text(&dataset["namespace"]), text(&dataset["name"]), version)
-    };
     for event in &events {
         let time = text(&event["eventTime"]);
         if time < last {
@@ -374,8 +376,12 @@ pub(crate) fn check_openlineage(context: &Context, text_: &str) -> (Cells, Probl
                 &mut problems,
             );
         }
+        let mut taken = BTreeSet::new();
         for input in list(&event["inputs"]) {
             let name = dataset(&input);
+            if !taken.insert(name.clone()) {
+                problems.push(format!("the input {name:?} is there twice"));
+            }
             let is_outside =
                 name.0 == "file" || name.1.starts_with("content/") || name.1.starts_with("source/");
             if !is_outside && !given.contains(&name) {
@@ -383,6 +389,9 @@ pub(crate) fn check_openlineage(context: &Context, text_: &str) -> (Cells, Probl
             }
         }
         given.extend(list(&event["outputs"]).iter().map(dataset));
+        if !event["run"]["facets"]["errorMessage"].is_null() && event["eventType"] != "FAIL" {
+            problems.push(format!("{} tells of an error", event["eventType"]));
+        }
         if let Some(run) = event["run"]["runId"].as_str() {
             states
                 .entry(run.to_owned())
@@ -503,9 +512,10 @@ pub(crate) fn check_statement(context: &Context, statement: &Value) -> (Cells, P
     }
     let subjects = list(&statement["subject"]);
     let byproducts = list(&predicate["runDetails"]["byproducts"]);
-    let names: BTreeSet<String> = subjects.iter().map(|found| text(&found["name"])).collect();
-    if names.len() != subjects.len() {
-        problems.push("two subjects have one name".to_owned());
+    let all_names = subjects.iter().chain(&byproducts);
+    let names: BTreeSet<String> = all_names.map(|found| text(&found["name"])).collect();
+    if names.len() != subjects.len() + byproducts.len() {
+        problems.push("two subjects or by-products have one name".to_owned());
     }
     let digests = |descriptors: &[Value]| -> BTreeSet<String> {
         let digests = descriptors.iter().map(|found| text(&found["digest"]["blake3"]));

@@ -2,9 +2,10 @@ use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::{Digest, FigureIdentity};
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::context::{CHAIN, Context, Outcome, files, is_root, overwrite};
+use crate::context::{CHAIN, Context, Outcome, Running, eventually, files, is_root, overwrite};
 use crate::exported::{Cells, Problems, check_crate, check_openlineage, check_prov, check_statement, truth};
 
 const FORMATS: [&str; 4] = ["ro-crate", "openlineage", "prov", "in-toto"];
@@ -366,6 +367,138 @@ fn what_fails_is_exported_as_failed() {
         assert_eq!(event["run"]["facets"]["errorMessage"]["message"], "no luck");
     }
     assert_eq!(failed[3]["job"]["name"], "chain");
+}
+
+/// A run that has begun a cell, and has written down what it is.
+fn begun(context: &Context, arguments: &[&str], cell: &str) -> Running {
+    let mut running = context.start(arguments);
+    running.wait_for("cell-started", cell);
+    eventually("the run's head", || {
+        let runs = context.runs();
+        runs.last().is_some_and(|run| run.join("run.json").is_file())
+    });
+    running
+}
+
+/// Stops a run by a signal when it has begun a cell.
+fn stopped(context: &Context, arguments: &[&str], cell: &str, signal: Signal) {
+    let running = begun(context, arguments, cell);
+    running.signal(signal);
+    running.finish();
+}
+
+/// What had begun when its run was stopped is neither done nor left out.
+#[test]
+fn what_was_cut_short_is_exported_as_such() {
+    for (signal, case, ending) in [
+        (Signal::INT, "interrupted", "was interrupted"),
+        (Signal::KILL, "killed", "was killed before it ended"),
+    ] {
+        let context = Context::new(
+            r#"
+            format = 1
+            pipeline.name = "stopped"
+            stages.quick = { kind = "noop", params = { value = 1 } }
+            stages.slow = { kind = "sleep", params = { seconds = 600 }, inputs = { one = "quick" } }
+            "#,
+        );
+        stopped(&context, &[], "slow", signal);
+        let known = truth(&context, None);
+        for (format, (cells, problems)) in all(&context, &["last"]) {
+            assert_eq!(problems, [""; 0], "{format}");
+            assert_eq!(cells.len(), 2, "{format}");
+            for (key, told) in &known {
+                assert_eq!(cells[key], *told, "{format}");
+            }
+        }
+        leave(&context, case, &["last"]);
+        let reason = format!("it was not finished: the run {ending}");
+        exported(&context, "ro-crate", &["last", "--out", "crate"]);
+        let metadata = json(&String::from_utf8(context.read("crate/ro-crate-metadata.json")).unwrap());
+        let entities = metadata["@graph"].as_array().unwrap().iter();
+        let action = entities
+            .clone()
+            .find(|entity| entity["@type"] == "CreateAction" && entity["name"] == "slow")
+            .unwrap();
+        assert_eq!(action["actionStatus"], "http://schema.org/FailedActionStatus");
+        assert_eq!(action["error"], reason.as_str());
+        assert!(action["startTime"].is_string() && action["endTime"].is_null());
+        let prov = json(&printed(&context, "prov", &["last"]));
+        let mut activities = prov["activity"].as_object().unwrap().values();
+        let activity = activities
+            .find(|activity| activity["prov:label"] == "slow")
+            .unwrap();
+        assert_eq!(activity["provenir:cutShort"], true);
+        assert!(activity["prov:startTime"].is_string() && activity["prov:endTime"].is_null());
+        let events: Vec<Value> = printed(&context, "openlineage", &["last"])
+            .lines()
+            .map(json)
+            .collect();
+        let of_slow = events
+            .iter()
+            .filter(|event| event["job"]["name"] == "stopped.slow");
+        let types: Vec<&Value> = of_slow.map(|event| &event["eventType"]).collect();
+        assert_eq!(types, ["START", "ABORT"]);
+        let statement = json(&printed(&context, "in-toto", &["last"]));
+        let cells = &statement["predicate"]["buildDefinition"]["internalParameters"]["cells"];
+        let slow = &cells[1];
+        assert_eq!((&slow["name"], &slow["kind"]), (&"slow".into(), &"sleep".into()));
+        assert_eq!(
+            (&slow["cutShort"], &slow["failure"]),
+            (&true.into(), &reason.into())
+        );
+        assert!(slow["execution"]["startedOn"].is_string() && slow["execution"]["finishedOn"].is_null());
+    }
+}
+
+/// What a cell is and takes is known from an earlier run, where it is computed once more and cut short.
+#[test]
+fn what_was_cut_short_the_second_time_is_told_as_it_was_the_first() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "held"
+        stages.quick = { kind = "noop", params = { value = 1 } }
+        [stages.held]
+        kind = "command"
+        inputs = { one = "quick" }
+        [stages.held.params]
+        argv = ["sh", "-c", 'if [ -e "$HOME/hold" ]; then sleep 600; fi; echo x > out.txt']
+        inherit = ["HOME"]
+        outputs.out.file = "out.txt"
+        "#,
+    );
+    context.executed(&[]);
+    let before = truth(&context, None);
+    context.write("hold", "");
+    stopped(&context, &["--force", "held"], "held", Signal::KILL);
+    for (format, (cells, problems)) in all(&context, &["last"]) {
+        assert_eq!(problems, [""; 0], "{format}");
+        assert_eq!(cells.len(), 2, "{format}");
+        for (key, told) in &before {
+            let names = |parameters: &Value| -> Vec<String> {
+                parameters.as_object().unwrap().keys().cloned().collect()
+            };
+            assert_eq!(names(&cells[key].parameters), names(&told.parameters), "{format}");
+            assert_eq!(cells[key].inputs, told.inputs, "{format}");
+        }
+    }
+    // Of a run of which nothing came, a statement would be about nothing.
+    let alone = Context::new(
+        "format = 1\npipeline.name = \"alone\"\nstages.slow = { kind = \"sleep\", params = { seconds = 600 } }\n",
+    );
+    stopped(&alone, &[], "slow", Signal::KILL);
+    for format in ["openlineage", "prov"] {
+        assert!(printed(&alone, format, &["last"]).contains("slow"), "{format}");
+    }
+    let said = alone
+        .run(&["export", "last", "--format", "in-toto"])
+        .assert_code(2)
+        .stderr;
+    assert!(
+        said.contains("gave nothing that a statement could be about"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -964,12 +1097,81 @@ fn what_a_run_computed_once_more_is_told_beside_what_counted() {
         assert_eq!(cell["divergedAt"], Value::Null);
     }
     assert_eq!(cells[7]["name"], "first[a=2]");
-    exported(&context, "ro-crate", &["last", "--out", "crate"]);
+    let told = exported(&context, "ro-crate", &["last", "--out", "crate"]).stderr;
+    assert!(
+        told.contains(": 7 cells (1 computed once more), 7 artifacts ("),
+        "{told}"
+    );
     let metadata = String::from_utf8(context.read("crate/ro-crate-metadata.json")).unwrap();
     assert!(
         metadata.contains("executed in this run; it gave the same as the result that counted already"),
         "{metadata}"
     );
+}
+
+/// Cells of one name may give several files at one port; whoever reads a statement finds each by its name.
+#[test]
+fn what_has_one_name_is_told_apart_in_a_statement() {
+    let context = unrepeatable();
+    let manifest = String::from_utf8(context.read("pipeline.toml")).unwrap();
+    let publish = "publish = { out = \"out/drawn.txt\" }";
+    for (publishing, named) in [
+        ("", "subject"),
+        (
+            "[stages.extra]\nkind = \"noop\"\npublish = { sum = \"out/extra.parquet\" }",
+            "byproducts",
+        ),
+    ] {
+        context.write(
+            "pipeline.toml",
+            &format!("{}\n{publishing}\n", manifest.replace(publish, "")),
+        );
+        context.write("undeclared", &format!("for {named}\n"));
+        context
+            .run(&["run", "--quiet", "--force", "drawn"])
+            .assert_code(0);
+        for (format, (_, problems)) in all(&context, &["last"]) {
+            assert_eq!(problems, [""; 0], "{format}");
+        }
+        let statement = json(&printed(&context, "in-toto", &["last"]));
+        let found = match named {
+            "subject" => &statement["subject"],
+            _ => &statement["predicate"]["runDetails"]["byproducts"],
+        };
+        let found = found.as_array().unwrap().iter();
+        let names = found.map(|found| found["name"].as_str().unwrap());
+        let drawn: Vec<&str> = names.filter(|name| name.starts_with("drawn.out")).collect();
+        assert!(
+            drawn.len() == 2 && drawn[0] == "drawn.out" && drawn[1].starts_with("drawn.out@"),
+            "{drawn:?}"
+        );
+    }
+}
+
+/// A dataset that a cell takes in several ways is one input.
+#[test]
+fn what_is_taken_twice_is_one_input_of_an_event() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "alike"
+        stages.one = { kind = "noop", params = { value = 7 } }
+        stages.other = { kind = "noop", params = { value = 7 } }
+        stages.total = { kind = "noop", inputs = { many = ["one", "other"] } }
+        "#,
+    );
+    context.executed(&[]);
+    assert_true(&context, &[], None);
+    let events: Vec<Value> = printed(&context, "openlineage", &[]).lines().map(json).collect();
+    let total = events.iter().find(|event| event["job"]["name"] == "alike.total");
+    let inputs = total.unwrap()["inputs"].as_array().unwrap();
+    assert_eq!(inputs.len(), 1);
+    let taken = &inputs[0]["inputFacets"]["provenir_input"];
+    assert_eq!(
+        (&taken["source"], &taken["also"][0]["source"]),
+        (&"one".into(), &"other".into())
+    );
+    leave(&context, "taken-twice", &[]);
 }
 
 /// Where a result is gone, what another run gives counts from then on; what an earlier one gave stays its own.
@@ -1219,18 +1421,14 @@ fn a_run_that_is_under_way_is_not_exported() {
     let context = Context::new(
         "format = 1\npipeline.name = \"slow\"\nstages.slow = { kind = \"sleep\", params = { seconds = 600 } }\n",
     );
-    let mut running = context.start(&[]);
-    running.wait_for("cell-started", "slow");
-    crate::context::eventually("the run's head", || {
-        context
-            .runs()
-            .first()
-            .is_some_and(|run| run.join("run.json").is_file())
-    });
+    let running = begun(&context, &[], "slow");
     let outcome = context.run(&["export", "--format", "prov"]).assert_code(2);
     assert!(outcome.stderr.contains("is still running"), "{outcome:#?}");
-    running.signal(rustix::process::Signal::INT);
+    running.signal(Signal::INT);
     running.finish();
+    // What had begun is told. Where nothing had, there is nothing to tell.
+    assert!(printed(&context, "prov", &[]).contains("\"provenir:cutShort\": true"));
+    fs_err::remove_file(context.runs()[0].join("events.jsonl")).unwrap();
     let outcome = context.run(&["export", "--format", "prov"]).assert_code(2);
     assert!(outcome.stderr.contains("has no results"), "{outcome:#?}");
 }

@@ -308,11 +308,19 @@ fn an_audit_of_a_store_that_cannot_be_written_to_tells_what_it_found() {
     set_mode(&scratch, 0o777);
     let arguments = ["audit", "--all", "--quiet", "--scratch", "scratch/audit"];
     let outcome = as_nobody(&context, &arguments);
+    let without = as_nobody(&context, &arguments[..3]);
     set_mode(&context.folder, 0o755);
-    let Some(outcome) = outcome else {
+    let (Some(outcome), Some(without)) = (outcome, without) else {
         eprintln!("SKIPPED: no way to become somebody who may not write (setpriv)");
         return;
     };
+    let told = without.assert_code(3).stderr;
+    assert!(
+        told.contains("Permission denied")
+            && told.contains("help: name a folder elsewhere")
+            && told.contains("(--scratch FOLDER)"),
+        "{told}"
+    );
     let outcome = outcome.assert_code(3);
     assert!(
         outcome.stdout.starts_with("7 of 7 cells reproduced") && outcome.stdout.contains("; not recorded\n"),

@@ -359,6 +359,82 @@ fn renamed_stages_are_paired_and_runs_that_executed_nothing_have_no_platform() {
     );
 }
 
+/// A cell that failed has an action, too, by which it is known under another name.
+#[test]
+fn cells_that_failed_are_paired_when_they_are_renamed() {
+    let manifest = |name: &str, fails: bool, more: &str| {
+        format!(
+            "format = 1\npipeline.name = \"failing\"\nstages.steady = {{ kind = \"noop\" }}\n\
+             stages.{name} = {{ kind = \"fail\", params = {{ message = \"no luck\", fails = {fails} }} }}\n{more}"
+        )
+    };
+    let context = Context::new(&manifest("before", true, ""));
+    context.run(&["run", "--quiet"]).assert_code(1);
+    context.write("pipeline.toml", &manifest("after", true, ""));
+    context.run(&["run", "--quiet"]).assert_code(1);
+    let another = "stages.another = { kind = \"fail\", params = { message = \"nor here\" } }\n";
+    context.write("pipeline.toml", &manifest("after", false, another));
+    context.run(&["run", "--quiet"]).assert_code(1);
+    let names: Vec<String> = context
+        .runs()
+        .iter()
+        .map(|run| run.file_name().unwrap().to_owned())
+        .collect();
+    let diff = |old: usize, new: usize| {
+        let outcome = context.run(&["diff", &names[old], &names[new]]).assert_code(0);
+        let (_, artifacts) = outcome.stdout.split_once("\nartifacts: ").unwrap();
+        artifacts.to_owned()
+    };
+    insta::assert_snapshot!(diff(0, 1), @r"
+    1 cell the same in both
+      after: the same action as `before`, which it was named before, failed in both: no luck
+    ");
+    insta::assert_snapshot!(diff(1, 2), @r"
+    1 cell the same in both
+      after: failed in the first: no luck
+      another: only in the second, where it failed: nor here
+    ");
+    insta::assert_snapshot!(diff(2, 0), @r"
+    1 cell the same in both
+      after: only in the first
+      another: only in the first, where it failed: nor here
+      before: only in the second, where it failed: no luck
+    ");
+    let outcome = context
+        .run(&["diff", &names[0], &names[1], "--json"])
+        .assert_code(0);
+    let found: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(
+        found["cells"]["after"],
+        json!({ "change": "unfinished", "run": "both", "reason": "failed", "message": "no luck", "old": "before" })
+    );
+}
+
+/// Nothing is wrong with a measurement that comes out otherwise.
+#[test]
+fn what_was_measured_again_is_not_called_unrepeatable() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "measured"
+        [stages.timed]
+        kind = "command"
+        params = { argv = ["sh", "-c", "date +%s%N > out.txt"], outputs.out = { file = "out.txt", volatile = true } }
+        "#,
+    );
+    context.executed(&[]);
+    context.executed(&["--force", "timed"]);
+    let runs = context.runs();
+    let names: Vec<&str> = runs.iter().map(|run| run.file_name().unwrap()).collect();
+    let told = context.run(&["diff", names[0], names[1]]).assert_code(0).stdout;
+    assert!(
+        told.ends_with(
+            "\n  timed: out differs (the same action; it is volatile, as a measured time, and was measured again)\n"
+        ),
+        "{told}"
+    );
+}
+
 #[test]
 fn a_killed_run_is_listed_with_what_its_records_tell() {
     let context = Context::new(

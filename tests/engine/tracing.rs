@@ -399,7 +399,7 @@ fn a_stale_figure_says_what_changed() {
     context.executed(&["--set", "stages.total.params.value=1"]);
     assert_eq!(
         stale(&set),
-        "stale: `pipeline.toml` with `--set stages.total.params.value=1` makes another today (total: value 0.0, the default → 1.0); the newer result is in the store; `provenir run pipeline.toml --set stages.total.params.value=1` publishes it"
+        "stale: `pipeline.toml` with `--set stages.total.params.value=1` makes another today (total: value 0.0, the default → 1.0); the newer result is in the store; `provenir run pipeline.toml --set stages.total.params.value=1` publishes it as `out/total.parquet`"
     );
     assert_eq!(
         stale(&["pipeline.toml", "--set", "stages.first.params.value=7"]),

@@ -6,7 +6,7 @@ use crate::cli::arguments::ExportArguments;
 use crate::cli::error::{CommandError, Exit};
 use crate::cli::{Edition, terminal};
 use crate::display::grouped;
-use crate::provenance::{self as exports, File, GatherError, Licence, METADATA, Provenance};
+use crate::provenance::{self as exports, Cell, File, GatherError, Licence, METADATA, Provenance};
 
 /// So many of what is not included are named.
 const SHOWN: usize = 5;
@@ -155,15 +155,24 @@ fn tell(which: Option<String>, provenance: &Provenance, without_data: bool) {
     let count = |number: usize, what: &str| {
         format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
     };
-    let told = provenance.cells.len();
-    let cells = told + provenance.cells.iter().map(|cell| cell.also.len()).sum::<usize>();
-    let alike = if cells > told {
-        format!(" ({})", count(told, "different action"))
-    } else {
+    let again = |cell: &&Cell| cell.repetition.is_some();
+    let repetitions = provenance.cells.iter().filter(again).count();
+    let actions = provenance.cells.len() - repetitions;
+    let cells = actions + provenance.cells.iter().map(|cell| cell.also.len()).sum::<usize>();
+    let mut about = Vec::new();
+    if cells > actions {
+        about.push(count(actions, "different action"));
+    }
+    if repetitions > 0 {
+        about.push(format!("{} computed once more", grouped(repetitions)));
+    }
+    let about = if about.is_empty() {
         String::new()
+    } else {
+        format!(" ({})", about.join(", "))
     };
     terminal::say(&format!(
-        "{}: {}{alike}, {} ({} bytes{}), {} from outside",
+        "{}: {}{about}, {} ({} bytes{}), {} from outside",
         provenance.title,
         count(cells, "cell"),
         count(provenance.artifacts.len(), "artifact"),

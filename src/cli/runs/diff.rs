@@ -185,27 +185,13 @@ fn value(difference: &Difference) -> String {
 
 fn of_cell(difference: &CellDifference) -> String {
     match difference {
-        CellDifference::Removed => "only in the first".to_owned(),
-        CellDifference::Added => "only in the second".to_owned(),
-        CellDifference::Unfinished { run, shortfall } => {
-            let run = match run {
-                Which::First => "first",
-                Which::Second => "second",
-            };
-            match shortfall {
-                Shortfall::Failed { message } => {
-                    format!(
-                        "failed in the {run}: {}",
-                        message.lines().next().unwrap_or_default()
-                    )
-                }
-                Shortfall::Blocked { by } => {
-                    format!("did not run in the {run}, because {by}, which it needs, failed there")
-                }
-                Shortfall::Cancelled => format!("was not finished in the {run}, which stopped before"),
-                Shortfall::EndNotRecorded => {
-                    format!("has no result in the {run}, whose end is not recorded")
-                }
+        CellDifference::Removed { failed } => alone("first", failed.as_deref()),
+        CellDifference::Added { failed } => alone("second", failed.as_deref()),
+        CellDifference::Unfinished { run, shortfall, old } => {
+            let told = without_result(*run, shortfall);
+            match old {
+                Some(old) => format!("the same action as `{old}`, which it was named before, {told}"),
+                None => told,
             }
         }
         CellDifference::Renamed { old } => format!("the same as `{old}`, which it was named before"),
@@ -228,15 +214,46 @@ fn of_cell(difference: &CellDifference) -> String {
             outputs,
         } => {
             let ports: Vec<&str> = outputs.iter().map(|(before, _)| before.port.as_str()).collect();
-            let because = if old == new {
-                "the same action gave another result: it is not repeatable".to_owned()
-            } else {
+            let because = if old != new {
                 let told: Vec<String> = differences.iter().map(ToString::to_string).collect();
                 told.join("; ")
+            } else if outputs.iter().all(|(before, _)| before.volatile) {
+                "the same action; it is volatile, as a measured time, and was measured again".to_owned()
+            } else {
+                "the same action gave another result: it is not repeatable".to_owned()
             };
             format!("{} differs ({because})", ports.join(", "))
         }
     }
+}
+
+/// What is said of a cell that only one run had.
+fn alone(run: &str, failed: Option<&str>) -> String {
+    match failed {
+        Some(message) => format!("only in the {run}, where it failed: {}", first_line(message)),
+        None => format!("only in the {run}"),
+    }
+}
+
+/// Why a run has no result of a cell.
+fn without_result(run: Which, shortfall: &Shortfall) -> String {
+    let run = match run {
+        Which::First => "the first",
+        Which::Second => "the second",
+        Which::Both => "both",
+    };
+    match shortfall {
+        Shortfall::Failed { message } => format!("failed in {run}: {}", first_line(message)),
+        Shortfall::Blocked { by } => {
+            format!("did not run in {run}, because {by}, which it needs, failed there")
+        }
+        Shortfall::Cancelled => format!("was not finished in {run}, which stopped before"),
+        Shortfall::EndNotRecorded => format!("has no result in {run}, whose end is not recorded"),
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
 }
 
 /// Means of the number columns of tables that differ, and the tables of which they cannot be told.

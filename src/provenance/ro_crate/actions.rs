@@ -121,7 +121,8 @@ impl Crate<'_> {
                 })
                 .collect::<Vec<String>>()
         });
-        let usage = execution.map(|execution| {
+        let seconds = execution.and_then(|execution| execution.seconds);
+        let usage = seconds.map(|seconds| {
             let id = format!("#seconds-{}", cell.id);
             graph.add(json!({
                 "@id": id,
@@ -129,7 +130,7 @@ impl Crate<'_> {
                 "name": "seconds",
                 "propertyID": format!("{}seconds", crate::provenance::identity::TERMS),
                 "unitCode": "https://qudt.org/vocab/unit/SEC",
-                "value": execution.seconds,
+                "value": seconds,
             }));
             reference(&id)
         });
@@ -142,7 +143,7 @@ impl Crate<'_> {
             "object": several(objects),
             "result": several(results),
             "startTime": execution.map(|execution| offset_time(execution.started)),
-            "endTime": execution.map(|execution| offset_time(execution.ended)),
+            "endTime": execution.and_then(|execution| execution.ended).map(offset_time),
             "actionStatus": if cell.failure.is_some() { FAILED } else { COMPLETED },
             "error": cell.failure,
             "resourceUsage": usage,
@@ -155,6 +156,7 @@ impl Crate<'_> {
         let mut told = format!("stage {}, kind {}", cell.stage, cell.kind);
         let run = cell.execution.as_ref().and_then(|execution| execution.run);
         match run {
+            _ if cell.cut_short => told.push_str("; cut short"),
             _ if cell.failure.is_some() => told.push_str("; failed"),
             Some(run) if run == self.provenance.main => told.push_str("; executed in this run"),
             Some(run) => told.push_str(&format!("; executed in run {}", self.provenance.runs[run].id)),
