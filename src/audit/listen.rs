@@ -12,22 +12,25 @@ use crate::store::StoreError;
 pub(super) struct Listener<'s> {
     subscriber: &'s mut dyn Subscriber,
     failures: BTreeMap<String, String>,
+    /// How many cells are computed again, until that was said.
+    cells: Option<usize>,
     /// The logs of cells that run; `None` where none are kept, and none may be named.
     logs: Option<BTreeMap<CellIndex, CellLog>>,
 }
 
 impl<'s> Listener<'s> {
-    pub(super) fn new(subscriber: &'s mut dyn Subscriber, keeps_logs: bool) -> Self {
+    pub(super) fn new(subscriber: &'s mut dyn Subscriber, cells: usize, keeps_logs: bool) -> Self {
         Self {
             subscriber,
+            cells: Some(cells),
             failures: BTreeMap::new(),
             logs: keeps_logs.then(BTreeMap::new),
         }
     }
 
-    /// Why cells failed, by name.
-    pub(super) fn failures(self) -> BTreeMap<String, String> {
-        self.failures
+    /// Why cells failed since this was last asked, by name.
+    pub(super) fn take_failures(&mut self) -> BTreeMap<String, String> {
+        std::mem::take(&mut self.failures)
     }
 
     fn write(&mut self, event: &Event<'_>) -> std::io::Result<()> {
@@ -73,10 +76,11 @@ impl<'s> Listener<'s> {
     fn pass(&mut self, event: &Event<'_>) -> Result<(), StoreError> {
         let nowhere: Option<&Utf8Path> = None;
         match event {
-            Event::RunStarted { cells, cached, .. } => self.subscriber.on(&Event::AuditStarted {
-                cells: *cells,
-                cached: *cached,
-            }),
+            // One audit, however many runs it takes.
+            Event::RunStarted { .. } => match self.cells.take() {
+                Some(cells) => self.subscriber.on(&Event::AuditStarted { cells, cached: 0 }),
+                None => Ok(()),
+            },
             Event::CellFailed {
                 cell,
                 key,

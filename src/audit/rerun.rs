@@ -1,6 +1,6 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use provenir_api::{Determinism, Digest};
 use serde::Serialize;
 
@@ -8,10 +8,12 @@ use super::compare::first_difference;
 use super::listen::Listener;
 use super::verdict::{Record, Verdict};
 use crate::clock;
-use crate::exec::{self, Options, Standing, Subscriber, Survey};
+use crate::exec::{self, Options, RunOutcome, Standing, Subscriber, Survey};
 use crate::plan::{CellIndex, Plan};
 use crate::record::Program;
-use crate::store::{ActionKey, ActionResult, Committed, Layout, Owner, Store, StoreError, copy_verified};
+use crate::store::{
+    ActionKey, ActionResult, Artifact, Committed, Layout, Owner, Store, StoreError, copy_verified,
+};
 
 /// Which cells an audit computes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +36,7 @@ pub enum Chosen<'a> {
 pub struct Request<'a> {
     /// The cells to compute again.
     pub cells: &'a BTreeSet<CellIndex>,
-    /// The scratch store's folder, which is made.
+    /// The scratch store's folder, which is made; others, for what is below volatile outputs, are made beside it.
     pub scratch: &'a Utf8Path,
     /// Whether that stays, so that logs are worth writing and naming.
     pub stays: bool,
@@ -112,7 +114,10 @@ pub fn choose(plan: &Plan, survey: &Survey<'_>, chosen: Chosen<'_>) -> Choice {
         let mut seen = BTreeSet::new();
         found.retain(|(_, key)| seen.insert(*key));
         let is_comparable = |cell: CellIndex| match &survey.standings[cell] {
-            Standing::Cached(result) => result.outputs().iter().any(|artifact| !artifact.volatile),
+            Standing::Cached(result) => {
+                let mut outputs = result.outputs().iter();
+                outputs.any(|artifact| !is_volatile(plan, cell, artifact))
+            }
             Standing::Due { .. } | Standing::Unknown { .. } => false,
         };
         found.retain(|(cell, _)| {
@@ -148,55 +153,20 @@ pub fn audit(
         tolerance,
     } = request;
     let survey = Survey::take(plan, store, &BTreeSet::new())?;
-    let (part, positions) = plan.part(cells);
-    let again = Store::create(scratch.to_owned())?;
-    for cell in &positions {
-        if let Standing::Cached(result) = &survey.standings[*cell]
-            && !cells.contains(cell)
-        {
-            lend(result, store, again.layout())?;
-        }
-    }
-    let mut listener = Listener::new(subscriber, stays);
-    let started = Survey::take(&part, &again, &BTreeSet::new())?;
-    let outcome = exec::run(started, &part, &again, options, &mut listener);
-    let failed = listener.failures();
-    if let Some(failure) = &outcome.summary.halted {
-        return Err(StoreError::Audit(failure.message.clone()));
-    }
-    let is_complete = !outcome.summary.interrupted;
+    let mut listener = Listener::new(subscriber, cells.len(), stays);
     let mut audited = Vec::new();
-    for (position, cell) in positions.iter().enumerate() {
-        let Standing::Cached(result) = &survey.standings[*cell] else {
-            continue;
-        };
-        if !cells.contains(cell) {
-            continue;
+    let mut interrupted = false;
+    for (depth, cells) in by_depth(plan, cells) {
+        let again = Store::create(scratch_store(scratch, depth))?;
+        let repeated = Repeated::compute(plan, store, (&survey, &cells), &again, options, &mut listener)?;
+        repeated.judge(plan, store, (&survey, &cells), tolerance, &mut audited)?;
+        interrupted = repeated.outcome.summary.interrupted;
+        if interrupted {
+            break;
         }
-        let name = plan.name(*cell);
-        let (verdict, untolerated) = match (&outcome.results[position], failed.get(&name)) {
-            (Some(found), _) => judge(plan, *cell, result, found, tolerance, store, &again)?,
-            (None, Some(message)) => {
-                let message = message.clone();
-                (Verdict::Failed { message }, None)
-            }
-            (None, None) if is_complete => (Verdict::Blocked, None),
-            // It was not reached, and is not judged.
-            (None, None) => continue,
-        };
-        audited.push(Audited {
-            cell: name,
-            key: result.key(),
-            uncompared: if verdict.is_of_outputs() {
-                let outputs = result.outputs().iter().filter(|artifact| artifact.volatile);
-                outputs.map(|artifact| artifact.port.clone()).collect()
-            } else {
-                Vec::new()
-            },
-            verdict,
-            untolerated,
-        });
     }
+    audited.sort_by_key(|(cell, _)| *cell);
+    let audited: Vec<Audited> = audited.into_iter().map(|(_, found)| found).collect();
     let time = clock::now();
     let records: Vec<Record> = audited
         .iter()
@@ -213,9 +183,134 @@ pub fn audit(
         .collect();
     Ok(Audit {
         audited,
-        interrupted: outcome.summary.interrupted,
+        interrupted,
         unrecorded: Record::append(&records, store).err(),
     })
+}
+
+/// Cells by the number of volatile outputs one after the other that they were computed from: what such an output gave, a measured
+/// time, say, comes from the store, so that what is below it can be compared.
+fn by_depth(plan: &Plan, cells: &BTreeSet<CellIndex>) -> BTreeMap<usize, BTreeSet<CellIndex>> {
+    let mut depths = vec![0; plan.cells.len()];
+    // In topological order.
+    for (index, cell) in plan.cells.iter().enumerate() {
+        let inputs = cell.inputs.iter();
+        let depth = inputs.map(|input| {
+            let ports = &plan.stage_of(input.producer).outputs;
+            let is_volatile = ports
+                .iter()
+                .any(|port| port.name == input.output && port.volatile);
+            depths[input.producer] + usize::from(is_volatile)
+        });
+        depths[index] = depth.max().unwrap_or_default();
+    }
+    let mut found: BTreeMap<usize, BTreeSet<CellIndex>> = BTreeMap::new();
+    for cell in cells {
+        found.entry(depths[*cell]).or_default().insert(*cell);
+    }
+    found
+}
+
+fn scratch_store(scratch: &Utf8Path, depth: usize) -> Utf8PathBuf {
+    match depth {
+        0 => scratch.to_owned(),
+        depth => Utf8PathBuf::from(format!("{scratch}-{}", depth + 1)),
+    }
+}
+
+/// Whether an output of a cell is volatile by itself, and not for what it was made from.
+fn is_volatile(plan: &Plan, cell: CellIndex, artifact: &Artifact) -> bool {
+    let mut ports = plan.stage_of(cell).outputs.iter();
+    ports.any(|port| port.name == artifact.port && port.volatile)
+}
+
+/// Cells and their ancestors, of which the cells alone were computed again.
+struct Repeated<'a> {
+    again: &'a Store,
+    /// The cells of the plan that the results are of.
+    positions: Vec<CellIndex>,
+    outcome: RunOutcome,
+    failed: BTreeMap<String, String>,
+}
+
+type Wanted<'a> = (&'a Survey<'a>, &'a BTreeSet<CellIndex>);
+
+impl<'a> Repeated<'a> {
+    fn compute(
+        plan: &Plan,
+        store: &Store,
+        (survey, cells): Wanted<'_>,
+        again: &'a Store,
+        options: &Options,
+        listener: &mut Listener<'_>,
+    ) -> Result<Self, StoreError> {
+        let (part, positions) = plan.part(cells);
+        for cell in &positions {
+            if let Standing::Cached(result) = &survey.standings[*cell]
+                && !cells.contains(cell)
+            {
+                lend(result, store, again.layout())?;
+            }
+        }
+        let started = Survey::take(&part, again, &BTreeSet::new())?;
+        let outcome = exec::run(started, &part, again, options, listener);
+        if let Some(failure) = &outcome.summary.halted {
+            return Err(StoreError::Audit(failure.message.clone()));
+        }
+        Ok(Self {
+            again,
+            positions,
+            outcome,
+            failed: listener.take_failures(),
+        })
+    }
+
+    /// Compares what came out with what the store has.
+    fn judge(
+        &self,
+        plan: &Plan,
+        store: &Store,
+        (survey, cells): Wanted<'_>,
+        tolerance: Option<f64>,
+        audited: &mut Vec<(CellIndex, Audited)>,
+    ) -> Result<(), StoreError> {
+        let is_complete = !self.outcome.summary.interrupted;
+        for (position, cell) in self.positions.iter().enumerate() {
+            let Standing::Cached(result) = &survey.standings[*cell] else {
+                continue;
+            };
+            if !cells.contains(cell) {
+                continue;
+            }
+            let name = plan.name(*cell);
+            let (verdict, untolerated) = match (&self.outcome.results[position], self.failed.get(&name)) {
+                (Some(found), _) => judge(plan, *cell, result, found, tolerance, store, self.again)?,
+                (None, Some(message)) => {
+                    let message = message.clone();
+                    (Verdict::Failed { message }, None)
+                }
+                (None, None) if is_complete => (Verdict::Blocked, None),
+                // It was not reached, and is not judged.
+                (None, None) => continue,
+            };
+            let uncompared = if verdict.is_of_outputs() {
+                let outputs = result.outputs().iter();
+                let volatile = outputs.filter(|artifact| is_volatile(plan, *cell, artifact));
+                volatile.map(|artifact| artifact.port.clone()).collect()
+            } else {
+                Vec::new()
+            };
+            let found = Audited {
+                cell: name,
+                key: result.key(),
+                verdict,
+                uncompared,
+                untolerated,
+            };
+            audited.push((*cell, found));
+        }
+        Ok(())
+    }
 }
 
 /// Lets the scratch store have a result without computing it: with copies of its objects, which share their blocks where the file
@@ -257,7 +352,7 @@ fn judge(
     let mut repeatable = before
         .outputs()
         .iter()
-        .filter(|artifact| !artifact.volatile)
+        .filter(|artifact| !is_volatile(plan, cell, artifact))
         .peekable();
     if repeatable.peek().is_none() {
         return alone(Verdict::Volatile);

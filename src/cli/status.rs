@@ -132,8 +132,7 @@ fn last(runs: &RunStore, manifest: &Utf8Path) -> Result<String, CommandError> {
         let _ = write!(text, " of {}", runs::asked(&head));
     }
     let outcome = run.outcome()?;
-    let is_running = outcome.is_none() && run.is_running()?;
-    let how = runs::state(outcome.as_ref().map(|outcome| &outcome.summary), is_running);
+    let how = runs::state(outcome.as_ref().map(|outcome| &outcome.summary), run.liveness()?);
     let _ = write!(text, ": {how}");
     if let Some(outcome) = outcome {
         let _ = write!(text, ", {}: {}", time(outcome.ended), counts(&outcome.summary));

@@ -99,7 +99,13 @@ pub(super) fn verify(arguments: &VerifyArguments) -> Result<Exit, CommandError> 
     if arguments.discard {
         discard(&store, &verification)?;
     }
+    let events = if is_partial {
+        Vec::new()
+    } else {
+        flawed_events(&history)
+    };
     let report = Report {
+        events: &events,
         store: &store,
         verification: &verification,
         files: &wanted.files,
@@ -227,7 +233,22 @@ fn sealed(store: &Store, path: &Utf8Path) -> Result<State, CommandError> {
     .help("`--cache` or PROVENIR_CACHE names another store"))
 }
 
+/// The runs whose lists of events cannot be understood, of those whose records can.
+fn flawed_events(history: &History) -> Vec<FlawedRun> {
+    let runs = history.runs.iter().map(|run| &run.stored);
+    let flawed = runs.filter_map(|run| {
+        let error = run.executions().err()?;
+        Some(FlawedRun {
+            run: run.clone(),
+            error,
+        })
+    });
+    flawed.collect()
+}
+
 struct Report<'a> {
+    /// Runs whose events alone cannot be understood.
+    events: &'a [FlawedRun],
     store: &'a Store,
     verification: &'a Verification,
     files: &'a [Checked],
@@ -249,7 +270,7 @@ impl Report<'_> {
     }
 
     fn is_bad(&self) -> bool {
-        self.verification.is_bad() || !self.records().is_empty()
+        self.verification.is_bad() || !self.records().is_empty() || !self.events.is_empty()
     }
 
     fn text(&self) -> String {
@@ -283,30 +304,24 @@ impl Report<'_> {
                 format!("of {}", names.into_iter().collect::<Vec<_>>().join(", "))
             }
         };
-        section(
-            &mut text,
-            "damaged: the bytes are not those that were stored",
-            found
-                .damaged
-                .iter()
-                .map(|(object, makers)| format!("object {}, {}", object.short(), of(makers))),
-        );
-        section(
-            &mut text,
-            "missing: a result names an object that is not there",
-            found
-                .missing
-                .iter()
-                .map(|(object, makers)| format!("object {}, {}", object.short(), of(makers))),
-        );
-        section(
-            &mut text,
-            "gone: nothing computes them again, because they are second results, or made from what is gone, too; nothing that counts needs them",
-            found
-                .gone
-                .iter()
-                .map(|(object, makers)| format!("object {}, {}", object.short(), of(makers))),
-        );
+        for (title, objects) in [
+            (
+                "damaged: the bytes are not those that were stored",
+                &found.damaged,
+            ),
+            (
+                "missing: a result names an object that is not there",
+                &found.missing,
+            ),
+            (
+                "gone: nothing computes them again, because they are second results, or made from what is gone, too; nothing that counts needs them",
+                &found.gone,
+            ),
+        ] {
+            let objects = objects.iter();
+            let lines = objects.map(|(object, makers)| format!("object {}, {}", object.short(), of(makers)));
+            section(&mut text, title, lines);
+        }
         section(
             &mut text,
             "unreadable",
@@ -321,6 +336,13 @@ impl Report<'_> {
             &mut text,
             "records of runs that cannot be understood: other commands go on without those runs, and `gc` removes nothing",
             self.records()
+                .iter()
+                .map(|flawed| format!("{}: {}", session::short(flawed.run.folder()), flawed.reason())),
+        );
+        section(
+            &mut text,
+            "lists of a run's events that cannot be understood: what the run computed is known all the same",
+            self.events
                 .iter()
                 .map(|flawed| format!("{}: {}", session::short(flawed.run.folder()), flawed.reason())),
         );
@@ -406,6 +428,11 @@ impl Report<'_> {
         if self.records().iter().any(|flawed| !flawed.is_newer()) {
             steps.push("move the folder of a run with damaged records out of the store: no result is lost, only that run's history");
         }
+        if !self.events.is_empty() {
+            steps.push(
+                "move damaged `events.jsonl` out of the store: `log` and exports lack what only they told",
+            );
+        }
         if !found.orphaned.is_empty() {
             steps.push("`provenir gc` says what could be removed, orphaned objects included");
         }
@@ -459,6 +486,9 @@ impl Report<'_> {
                     "reason": flawed.reason(),
                     "newer": flawed.is_newer(),
                 })).collect::<Vec<_>>(),
+            "events": self.events.iter()
+                .map(|flawed| json!({ "run": flawed.run.id, "path": flawed.run.folder(), "reason": flawed.reason() }))
+                .collect::<Vec<_>>(),
             "orphaned": found.orphaned.iter()
                 .map(|(object, size)| json!({ "object": object.to_string(), "bytes": size })).collect::<Vec<_>>(),
             "files": files.collect::<Vec<_>>(),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
@@ -35,7 +35,7 @@ pub(super) struct Finished {
 }
 
 /// Commits until nothing more comes.
-pub(super) fn commit_all(store: &Store, finished: &Receiver<Finished>, engine: &Sender<Signal>) {
+pub(super) fn commit_all(store: &Store, finished: &Receiver<Finished>, engine: &SyncSender<Signal>) {
     let mut last = clock::instant();
     while let Ok(first) = finished.recv() {
         let batch = std::iter::once(first).chain(finished.try_iter().take(MOST - 1));

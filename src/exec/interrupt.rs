@@ -1,4 +1,4 @@
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ const SAME: Duration = Duration::from_millis(500);
 pub(super) struct Interrupts(Handle);
 
 impl Interrupts {
-    pub(super) fn listen(engine: Sender<Signal>) -> std::io::Result<Self> {
+    pub(super) fn listen(engine: SyncSender<Signal>) -> std::io::Result<Self> {
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let handle = signals.handle();
         thread::spawn(move || {

@@ -14,6 +14,9 @@ use super::worker::FromThread;
 const MESSAGE: usize = 64 << 20;
 /// Longest line of standard error that is kept whole.
 const LOG_LINE: usize = 64 << 10;
+/// So many bytes of a channel are read at once, though more keep coming: no less than a pipe holds, so that what was written to the
+/// log before a message is read with it.
+const AT_ONCE: usize = 1 << 20;
 
 /// Gives `take` what a worker says, until its standard output ends or nobody takes any more.
 ///
@@ -80,14 +83,16 @@ impl Lines {
         })
     }
 
-    /// Reads until nothing is left for now; a line longer than the limit comes in pieces.
+    /// Reads until nothing is left for now, or [`AT_ONCE`]; a line longer than the limit comes in pieces.
     fn read(&mut self) -> Vec<Vec<u8>> {
         let mut lines = Vec::new();
         let mut buffer = vec![0; 64 << 10];
-        while !self.is_over {
+        let mut taken = 0;
+        while !self.is_over && taken < AT_ONCE {
             match self.file.read(&mut buffer) {
                 Ok(0) => self.is_over = true,
                 Ok(count) => {
+                    taken += count;
                     for piece in buffer[..count].split_inclusive(|byte| *byte == b'\n') {
                         self.rest.extend_from_slice(piece);
                         if piece.ends_with(b"\n") || self.rest.len() >= self.limit {

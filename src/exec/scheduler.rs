@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread;
 use std::time::Instant;
 
@@ -58,6 +58,10 @@ pub struct RunOutcome {
     pub unrecorded: Option<Failure>,
 }
 
+/// So many signals may wait to be heard: whoever has more to say waits, so that a program which floods its log is slowed down, and
+/// fills no memory.
+const WAITING: usize = 1024;
+
 /// Gets a plan done. Whatever goes wrong with a cell is told in events and counted; what concerns the whole run stops
 /// it and is told in the summary.
 pub fn run(
@@ -67,7 +71,7 @@ pub fn run(
     options: &Options,
     subscriber: &mut dyn Subscriber,
 ) -> RunOutcome {
-    let (sender, signals) = mpsc::channel();
+    let (sender, signals) = mpsc::sync_channel(WAITING);
     let (committer, finished) = mpsc::channel();
     thread::scope(|scope| {
         let mut scheduler = Scheduler::new(plan, store, options, subscriber, sender.clone(), committer);
@@ -138,7 +142,7 @@ pub(super) struct Scheduler<'a, 's> {
     /// Whether workers compute on an accelerator, once one has said so.
     pub(super) accelerated: Option<bool>,
     pub(super) next_worker: WorkerId,
-    pub(super) sender: Sender<Signal>,
+    pub(super) sender: SyncSender<Signal>,
     pub(super) committer: Sender<Finished>,
     pub(super) summary: Summary,
     /// By cell, as far as it is known.
@@ -168,7 +172,7 @@ impl<'a, 's> Scheduler<'a, 's> {
         store: &'a Store,
         options: &'a Options,
         subscriber: &'s mut dyn Subscriber,
-        sender: Sender<Signal>,
+        sender: SyncSender<Signal>,
         committer: Sender<Finished>,
     ) -> Self {
         let now = clock::instant();
@@ -361,8 +365,8 @@ impl<'a, 's> Scheduler<'a, 's> {
             match signals.recv_timeout(self.patience()) {
                 Ok(signal) => {
                     self.hear(signal);
-                    // Whatever else has arrived is heard before anything is begun.
-                    for signal in signals.try_iter() {
+                    // Whatever else has arrived is heard before anything is begun; what arrives meanwhile has its turn.
+                    for signal in signals.try_iter().take(WAITING) {
                         self.hear(signal);
                     }
                 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -117,7 +117,7 @@ impl Worker {
     pub(super) fn start(
         id: WorkerId,
         program: &WorkerProgram,
-        signals: &Sender<state::Signal>,
+        signals: &SyncSender<state::Signal>,
     ) -> Result<Self, WorkerError> {
         let mut child = Command::new(&program.path)
             .stdin(Stdio::piped())
@@ -255,7 +255,7 @@ impl Worker {
 
 /// Starts a worker only to hear its greeting.
 pub fn greeting(program: &WorkerProgram) -> Result<Hello, WorkerError> {
-    let (sender, signals) = mpsc::channel();
+    let (sender, signals) = mpsc::sync_channel(TAIL);
     let mut worker = Worker::start(0, program, &sender)?;
     let deadline = clock::instant() + GREETING;
     loop {

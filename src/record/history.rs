@@ -144,6 +144,12 @@ impl PastRun {
         }
     }
 
+    /// The actions that it began, and that may go on from a checkpoint: those that failed, or were stopped.
+    pub fn unfinished(&self) -> impl Iterator<Item = ActionKey> {
+        let failed = self.failed.iter().map(|failed| failed.key);
+        failed.chain(self.begun.iter().map(|begun| begun.key))
+    }
+
     /// The names of the cells that it has results of, each once, in the order of its plan; by name where its record does
     /// not tell that order.
     pub fn order(&self) -> Vec<&str> {

@@ -224,10 +224,13 @@ impl StoredRun {
 
     /// Whether its process lives.
     pub fn is_running(&self) -> Result<bool, StoreError> {
-        let alive = self
-            .head()?
-            .is_some_and(|head| head.owner.liveness() == Liveness::Alive);
-        Ok(alive && self.outcome()?.is_none())
+        Ok(self.liveness()? == Liveness::Alive && self.outcome()?.is_none())
+    }
+
+    /// Whether the process lives of a run of which no end is recorded.
+    pub fn liveness(&self) -> Result<Liveness, StoreError> {
+        let head = self.head()?;
+        Ok(head.map_or(Liveness::Dead, |head| head.owner.liveness()))
     }
 
     /// The cells that this run executed, or executes, in the order in which they were begun.
@@ -248,7 +251,9 @@ impl StoredRun {
         let mut executions: Vec<Execution> = Vec::new();
         let mut by_cell: BTreeMap<String, usize> = BTreeMap::new();
         let path = self.folder.join("events.jsonl");
+        let mut number = 0;
         each_line(&path, |line| {
+            number += 1;
             let Ok(Line {
                 time,
                 event,
@@ -261,7 +266,10 @@ impl StoredRun {
                 // Another event has other fields; what is none at all may have been one of these.
                 return serde_json::from_slice::<IgnoredAny>(line)
                     .map(drop)
-                    .map_err(|error| StoreError::malformed(&path, "list of a run's events", &error));
+                    .map_err(|error| {
+                        let reason = format!("line {number}: {error}");
+                        StoreError::malformed(&path, "list of a run's events", &reason)
+                    });
             };
             match event.as_str() {
                 "cell-started" | "worker-lost" => {

@@ -89,9 +89,11 @@ impl Roots {
             for (_, key) in run.results() {
                 roots.add(key, root.clone());
             }
-            for execution in run.stored.executions()? {
-                roots.begun.insert(execution.key);
+            if is_live(run) {
+                let begun = run.stored.executions()?.into_iter();
+                roots.begun.extend(begun.map(|execution| execution.key));
             }
+            roots.begun.extend(run.unfinished());
         }
         Ok(roots)
     }

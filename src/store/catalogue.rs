@@ -175,6 +175,10 @@ fn read(path: &Utf8Path) -> Result<Option<StoredResult>, StoreError> {
     let metadata = match fs_err::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        // A link that leads in a circle, say.
+        Err(_) if fs_err::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) => {
+            return Err(StoreError::malformed(path, "result", &"it is not a regular file"));
+        }
         Err(error) => return Err(StoreError::io("cannot read a result")(error)),
     };
     let stamp = Stamp::of(&metadata);

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
-use super::durable::{rename_new, touch};
+use super::durable::{displace_folder, rename_new, touch};
 use super::owner::{Liveness, Owner};
 use super::{ActionKey, Layout, Store, StoreError, regular};
 use crate::clock;
@@ -191,7 +191,9 @@ impl<'a> Claims<'a> {
             return Ok(());
         }
         let found = read(path).map_err(failed())?.map(|(content, _)| content);
-        if found.as_ref().is_some_and(|found| found.as_ref() == judged) {
+        if found.as_ref().is_some_and(|found| found.as_ref() == judged)
+            && !displace_folder(path).map_err(failed())?
+        {
             remove_if_there(path).map_err(failed())?;
         }
         remove_if_there(&marker).map_err(failed())

@@ -9,7 +9,7 @@ use provenir_api::port::OutputPort;
 use provenir_api::protocol::OutputArtifact;
 use serde::{Deserialize, Serialize};
 
-use super::durable::{make_folder, rename_new, replace, sync, touch};
+use super::durable::{displace_folder, make_folder, rename_new, replace, sync, touch};
 use super::lookup::{is_intact, stat};
 use super::result::ActionResult;
 use super::row::Row;
@@ -292,10 +292,7 @@ impl Store {
                 // An object of that name has these bytes, unless somebody changed it, put something else there, or a
                 // collection took it away: then this one takes its place.
                 if !is_intact(&path, artifact)? {
-                    if fs_err::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
-                        let reason = "a folder lies in its place; move it out of the store, and run again";
-                        return Err(StoreError::malformed(&path, "stored object", &reason));
-                    }
+                    displace_folder(&path).map_err(failed())?;
                     fs_err::rename(file, &path).map_err(failed())?;
                     break;
                 }
@@ -345,6 +342,7 @@ impl Store {
         let folder = folder_of(&path);
         make_folder(folder, folders).map_err(failed())?;
         folders.insert(folder.to_owned());
+        displace_folder(&path).map_err(failed())?;
         if item.existing.is_none() && rename_new(&item.unnamed, &path).map_err(failed())? {
             return Ok(Outcome::New);
         }

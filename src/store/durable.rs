@@ -57,6 +57,19 @@ pub(super) fn rename_new(from: &Utf8Path, to: &Utf8Path) -> io::Result<bool> {
     }
 }
 
+/// Gives a folder that lies where a file of the store belongs another name beside it; says whether there was one.
+pub(super) fn displace_folder(path: &Utf8Path) -> io::Result<bool> {
+    if !fs_err::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
+        return Ok(false);
+    }
+    for number in 1_u32.. {
+        if rename_new(path, &Utf8PathBuf::from(format!("{path}.displaced-{number}")))? {
+            break;
+        }
+    }
+    Ok(true)
+}
+
 /// Makes a folder and those above it, and adds to `made` the folders whose entries must be synced for it to last.
 pub(super) fn make_folder(folder: &Utf8Path, made: &mut BTreeSet<Utf8PathBuf>) -> io::Result<()> {
     match fs_err::create_dir(folder) {

@@ -32,6 +32,13 @@ pub(crate) fn open(path: &Utf8Path) -> io::Result<File> {
         .map_err(|error| match fs_err::metadata(path) {
             // A socket cannot even be opened.
             Ok(found) if !found.is_file() => irregular(path),
+            // A link that leads in a circle, say.
+            Err(_)
+                if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied)
+                    && fs_err::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) =>
+            {
+                irregular(path)
+            }
             _ => error,
         })?;
     only_regular(file, path)

@@ -768,3 +768,103 @@ fn a_result_that_is_wrong_about_its_objects_is_told_and_mended() {
     }
     wrong(&|found| *found = vec![outputs[0].clone(); 3].into());
 }
+
+/// Actions that gave the same are no reason to keep each other.
+#[test]
+fn what_gave_the_same_is_not_kept_for_that() {
+    let manifest = |value: u32| {
+        format!(
+            r#"
+            format = 1
+            pipeline.name = "alike"
+            [stages.a]
+            kind = "noop"
+            params = {{ value = {value} }}
+            [stages.b]
+            kind = "command"
+            inputs = {{ one = "a" }}
+            params = {{ argv = ["sh", "-c", "echo ok > o.txt"], outputs.o.file = "o.txt" }}
+            [stages.c]
+            kind = "command"
+            inputs = {{ o = "b" }}
+            params = {{ argv = ["cp", "{{input.o}}", "{{output.o}}"], outputs.o.file = "o.txt" }}
+            "#
+        )
+    };
+    let context = Context::new(&manifest(1));
+    for value in 1..=6 {
+        context.write("pipeline.toml", &manifest(value));
+        context.executed(&[]);
+    }
+    // What it was computed from stays, and what it is wired to now.
+    let arguments = ["gc", "--grace", "0", "--keep-runs", "1", "--json"];
+    let found = json(&context, &arguments, 0);
+    assert_eq!(
+        found["unwanted"]["results"].as_array().unwrap().len(),
+        8,
+        "{found}"
+    );
+    context
+        .run(&["gc", "--grace", "0", "--keep-runs", "1", "--yes"])
+        .assert_code(0);
+    assert_eq!(context.executed(&[]), NOTHING);
+    let told = context.run(&["lineage", "c"]).assert_code(0).stdout;
+    assert!(told.contains("─ a"), "{told}");
+}
+
+/// Runs that came to nothing do not push out the last that was whole.
+#[test]
+fn the_last_complete_runs_are_kept() {
+    let manifest = |value: u32, fails: bool| {
+        format!(
+            r#"
+            format = 1
+            pipeline.name = "fails"
+            [stages.a]
+            kind = "noop"
+            params = {{ value = {value} }}
+            [stages.c]
+            kind = "fail"
+            params = {{ message = "x", fails = {fails} }}
+            "#
+        )
+    };
+    let context = Context::new(&manifest(1, false));
+    context.executed(&[]);
+    for value in 2..=7 {
+        context.write("pipeline.toml", &manifest(value, true));
+        context.run(&["run"]).assert_code(1);
+    }
+    context.write("pipeline.toml", &manifest(1, false));
+    context.run(&["gc", "--grace", "0", "--yes"]).assert_code(0);
+    assert_eq!(context.executed(&[]), NOTHING);
+}
+
+/// Of a measurement that was lost and taken again, what was made from the first is needed by nothing.
+#[test]
+fn what_was_made_from_a_lost_measurement_is_gone_and_not_missing() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "times"
+        stages.time = { kind = "clock" }
+        stages.after = { kind = "noop", inputs = { one = "time" } }
+        "#,
+    );
+    context.executed(&[]);
+    fs_err::remove_file(context.object("time")).unwrap();
+    let found = json(&context, &["verify", "--json"], 1);
+    assert_eq!(found["missing"][0]["cells"], serde_json::json!(["after", "time"]));
+    context.executed(&[]);
+    let found = json(&context, &["verify", "--json"], 0);
+    assert_eq!(found["missing"], serde_json::json!([]));
+    assert_eq!(found["gone"][0]["cells"], serde_json::json!(["after", "time"]));
+    let told = context
+        .run(&["gc", "--grace", "0", "--keep-runs", "0"])
+        .assert_code(0)
+        .stdout;
+    assert!(
+        told.contains("measured, or was made from that, cannot be had again"),
+        "{told}"
+    );
+}

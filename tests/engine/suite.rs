@@ -20,6 +20,7 @@
 //! * `auditing`: what is computed again comes out the same, or is told.
 //! * `attempts`: time limits, retries, strict platforms.
 //! * `keeping`: what is damaged is found; what nothing needs goes, and nothing else.
+//! * `odd_places`: folders, links and floods where files and words belong; files that are damaged in part.
 //! * `past_sources`: what was computed from files that are gone.
 //! * `policies`: policies of any file, shown and exported.
 //! * `exporting`: where results come from, in the formats of the standards; `exported` holds them against the store.
@@ -53,6 +54,7 @@ mod history;
 mod hostile;
 mod keeping;
 mod kernel;
+mod odd_places;
 mod past_sources;
 mod policies;
 mod programs;

@@ -39,7 +39,7 @@ fn nothing_to_audit(incomparable: usize, lost: &[NotAudited]) -> CommandError {
         _ => "its results are",
     };
     CommandError::request(format!(
-        "nothing of what the store has could be compared: {which} volatile, or made from what is"
+        "nothing of what the store has could be compared: {which} volatile"
     ))
 }
 

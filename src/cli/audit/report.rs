@@ -57,7 +57,7 @@ impl Found {
             .audited
             .iter()
             .any(|found| matches!(found.verdict, Verdict::Differs { .. } | Verdict::Failed { .. }));
-        if is_bad || !self.refused.is_empty() {
+        if is_bad || !self.refused.is_empty() || !self.lost.is_empty() {
             Exit::StageFailed
         } else {
             Exit::Done
@@ -203,10 +203,7 @@ fn in_words(found: &Found) -> String {
             "not comparable, because what they take came out differently or failed",
             &blocked,
         ),
-        (
-            "not compared, because they are volatile, or made from what is",
-            &volatile,
-        ),
+        ("not compared, because they are volatile", &volatile),
         (
             "outputs that were not compared, because they are volatile",
             &uncompared,

@@ -164,10 +164,7 @@ fn which(run: &StoredRun) -> Result<Option<String>, CommandError> {
         "run {}, the last of {}: {}",
         run.id,
         runs::asked(&head),
-        runs::state(
-            outcome.as_ref().map(|outcome| &outcome.summary),
-            run.is_running()?
-        )
+        runs::state(outcome.as_ref().map(|outcome| &outcome.summary), run.liveness()?)
     )))
 }
 

@@ -18,7 +18,7 @@ use crate::display::{counts, duration, grouped};
 use crate::exec::Summary;
 use crate::manifest::{alike, apart};
 use crate::record::{Annotation, OutcomeFile, Record, RunFile, RunStore, StoredRun};
-use crate::store::{Layout, Store, StoreError};
+use crate::store::{Layout, Liveness, Store, StoreError};
 
 pub(super) use diff::diff;
 
@@ -83,14 +83,17 @@ pub(super) fn asked(head: &RunFile) -> String {
 }
 
 /// How a run ended, or that it has not.
-pub(super) fn state(summary: Option<&Summary>, is_running: bool) -> &'static str {
+pub(super) fn state(summary: Option<&Summary>, liveness: Liveness) -> &'static str {
     match summary {
         Some(summary) if summary.interrupted => "interrupted",
         Some(summary) if summary.halted.is_some() => "stopped by a failure",
         Some(summary) if summary.is_incomplete() => "failed in part",
         Some(_) => "done",
-        None if is_running => "running",
-        None => "no end recorded: killed, or the disk failed",
+        None => match liveness {
+            Liveness::Alive => "running",
+            Liveness::Unknown => "no end recorded: running elsewhere, or killed",
+            Liveness::Dead => "no end recorded: killed, or the disk failed",
+        },
     }
 }
 
@@ -122,7 +125,7 @@ struct Listed {
 impl Listed {
     fn read(run: StoredRun) -> Result<Self, StoreError> {
         let outcome = run.outcome()?;
-        let is_running = outcome.is_none() && run.is_running()?;
+        let liveness = run.liveness()?;
         let head = run.head()?;
         Ok(Self {
             so_far: match &outcome {
@@ -131,7 +134,7 @@ impl Listed {
             },
             head,
             annotation: run.annotation()?,
-            state: state(outcome.as_ref().map(|outcome| &outcome.summary), is_running),
+            state: state(outcome.as_ref().map(|outcome| &outcome.summary), liveness),
             outcome,
             run,
         })
