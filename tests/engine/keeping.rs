@@ -809,7 +809,7 @@ fn what_gave_the_same_is_not_kept_for_that() {
         .assert_code(0);
     assert_eq!(context.executed(&[]), NOTHING);
     let told = context.run(&["lineage", "c"]).assert_code(0).stdout;
-    assert!(told.contains("─ a"), "{told}");
+    assert!(told.contains(" a: noop"), "{told}");
 }
 
 /// Runs that came to nothing do not push out the last that was whole.
