@@ -6,6 +6,9 @@ use std::io;
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use fs_err as fs;
 use provenir_api::{Digest, Problem, Source, schema};
+use provenir_table::FILE_LIMIT;
+
+use crate::number::grouped_u64;
 
 /// What source files held that may not be there any more, by absolute path without `.` and `..`.
 pub type RememberedSources = BTreeMap<Utf8PathBuf, Digest>;
@@ -71,6 +74,14 @@ fn examine(folder: &Utf8Path, path: &Utf8Path) -> Option<(String, Option<String>
     }
     let full = folder.join(path);
     match fs::metadata(&full) {
+        Ok(metadata) if metadata.is_file() && metadata.len() > FILE_LIMIT => Some((
+            format!(
+                "`{path}` holds {} bytes; at most {} are read",
+                grouped_u64(metadata.len()),
+                grouped_u64(FILE_LIMIT)
+            ),
+            None,
+        )),
         Ok(metadata) if metadata.is_file() => None,
         Ok(metadata) if metadata.is_dir() => Some((
             format!("`{path}` is a folder, not a file"),

@@ -109,3 +109,26 @@ fn a_result_that_names_another_artifact_is_found_and_computed_again() {
     assert_eq!(context.read("out/total.parquet"), published);
     context.check_store();
 }
+
+/// Before anything is hashed or executed.
+#[test]
+fn a_source_file_that_is_too_large_is_a_mistake_of_the_manifest() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "huge"
+        [stages.takes]
+        kind = "command"
+        params.argv = ["cp", "a", "{output.o}"]
+        params.files = { "a" = "huge" }
+        params.outputs.o.file = "o.bin"
+        "#,
+    );
+    let huge = fs_err::File::create(context.path("huge")).unwrap();
+    huge.set_len((4 << 30) + 1).unwrap();
+    let told = context.run(&["run"]).assert_code(2).stderr;
+    assert!(
+        told.contains("`huge` holds 4,294,967,297 bytes; at most 4,294,967,296 are read"),
+        "{told}"
+    );
+}
