@@ -394,9 +394,10 @@ impl Kind for Plot {
     const REVISIONS: &'static [Revision] = &[
         // 2: figures carry a seal.
         // 3: a figure is a PDF, too.
+        // 4: where colours begin again, other markers go with them.
         Revision {
             part: "plot",
-            number: 3,
+            number: 4,
         },
         RANDOM,
         TABLE,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How many styles differ: 7 colours with a marker each, and 4 patterns of dashes.
+/// How many styles differ: 7 colours, each with 4 markers and 4 patterns of dashes.
 pub(crate) const COUNT: usize = 28;
 
 /// The colours of Okabe and Ito, "Color universal design" (2008), without yellow, which is pale on white, in an order
@@ -68,11 +68,15 @@ pub(crate) struct Style {
     pub(crate) dashes: &'static [f64],
 }
 
-/// The style of a series, below [`COUNT`].
+/// The style of a series, below [`COUNT`]. Where colours begin again, other markers go with them: points without a line between
+/// show no dashes.
 pub(crate) fn series(index: usize) -> Style {
+    /// Markers of a colour follow each other at this distance, which takes neighbours in a legend far apart.
+    const STRIDE: usize = 3;
+    let round = index / COLOURS.len();
     Style {
         colour: COLOURS[index % COLOURS.len()],
-        marker: MARKERS[index % MARKERS.len()],
+        marker: MARKERS[(index + STRIDE * round) % MARKERS.len()],
         dashes: DASHES[index % DASHES.len()],
     }
 }
@@ -139,7 +143,8 @@ mod tests {
     fn no_two_styles_are_the_same_and_the_first_four_differ_without_colour() {
         for left in 0..COUNT {
             for right in 0..left {
-                assert_ne!(series(left), series(right), "{left} and {right}");
+                let points = |index| (series(index).colour, series(index).marker);
+                assert_ne!(points(left), points(right), "{left} and {right}");
                 if left < 4 {
                     assert_ne!(series(left).dashes, series(right).dashes);
                     assert_ne!(series(left).marker, series(right).marker);

@@ -689,7 +689,7 @@ fn the_data_of_a_figure_is_the_one_recorded() {
             outputs.get_table("data").unwrap().content()
         ));
     }
-    assert_eq!(Plot::REVISIONS[0].number, 3);
+    assert_eq!(Plot::REVISIONS[0].number, 4);
     assert_eq!(
         digests,
         include_str!("data.txt").lines().collect::<Vec<_>>(),
