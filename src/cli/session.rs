@@ -277,6 +277,8 @@ pub(super) fn warn_of_flawed(flawed: &[FlawedRun]) {
     }
     text.push_str(if fresh.iter().all(|flawed| flawed.is_newer()) {
         "\n  help: the newer version reads them"
+    } else if fresh.iter().all(|flawed| flawed.is_of_events()) {
+        "\n  help: move `events.jsonl` out of the store, or what it says is lost to every command that asks for it; the rest of the record is whole"
     } else if fresh.len() == 1 {
         "\n  help: move the folder out of the store: no result is lost, only that run's history"
     } else {

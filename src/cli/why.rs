@@ -384,6 +384,11 @@ fn roots(why: &Why) -> BTreeMap<String, BTreeSet<String>> {
                     is_root = false;
                 } else if upstream.told_before {
                     is_root = false;
+                } else if upstream.same_action.is_some() {
+                    let given = upstream_told(upstream, 0);
+                    let given = given.trim_start_matches(", which ").to_owned();
+                    add(roots, given, upstream.cell.as_deref().unwrap_or(cell));
+                    is_root = false;
                 } else if !upstream.changes.is_empty() {
                     is_root = false;
                     collect(upstream.cell.as_deref().unwrap_or(cell), &upstream.changes, roots);

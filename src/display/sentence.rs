@@ -106,7 +106,7 @@ pub(super) fn urgent(event: &Event<'_>) -> Option<String> {
             outcome: Outcome::Replaced { port, measured: true },
             ..
         } => format!(
-            "warning: what {cell} had measured at `{port}` is gone from the store; the new measurement takes its place"
+            "warning: the store has lost artifacts of {cell}; what it measured now takes the place of what it had measured (output `{port}`)"
         ),
         Event::CellFinished {
             cell,

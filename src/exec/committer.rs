@@ -28,8 +28,6 @@ pub(super) struct Finished {
     pub(super) outputs: Vec<OutputArtifact>,
     /// Whether anything that it took was not repeatable.
     pub(super) volatile: bool,
-    /// Whether a person wanted it although the store has a result.
-    pub(super) forced: bool,
     pub(super) scratch: Utf8PathBuf,
     pub(super) platform: BTreeMap<String, String>,
 }
@@ -64,7 +62,6 @@ fn commit(store: &Store, batch: impl Iterator<Item = Finished>) -> Vec<Committed
         ports,
         outputs,
         volatile,
-        forced,
         scratch,
         platform,
     } in batch
@@ -72,7 +69,7 @@ fn commit(store: &Store, batch: impl Iterator<Item = Finished>) -> Vec<Committed
         match Staged::check(action, &ports, &outputs, volatile, &scratch, platform) {
             Ok(checked) => {
                 cells.push(cell);
-                staged.push(if forced { checked.measuring() } else { checked });
+                staged.push(checked);
             }
             Err(error) => results.push((cell, Err(error))),
         }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use camino::Utf8PathBuf;
 use provenir_api::protocol::{Blame, Done, Execute, FromWorker, Level, ToWorker};
 
-use super::Due;
 use super::committer::Finished;
 use super::event::{CellRef, Event, Failure};
 use super::groups::{Assignment, Held};
@@ -395,7 +394,6 @@ impl Scheduler<'_, '_> {
             ports: Arc::clone(&stage.outputs),
             outputs: done.outputs,
             volatile: stage.volatile,
-            forced: matches!(self.causes.get(&cell), Some(Due::Forced)),
             scratch: job.scratch,
             platform,
         };

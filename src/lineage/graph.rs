@@ -364,7 +364,7 @@ impl Graph {
     /// The second result that has an object, and its action.
     pub fn second(&self, object: &Digest) -> Option<(ActionKey, &Second)> {
         self.seconds.iter().find_map(|(key, seconds)| {
-            let has_it = |second: &&Second| second.object == Some(*object);
+            let has_it = |second: &&Second| second.outputs.iter().any(|output| output.object == *object);
             Some((*key, seconds.iter().find(has_it)?))
         })
     }

@@ -11,23 +11,30 @@ use serde::Serialize;
 use super::earlier::Use;
 use crate::exec::{Difference, NthAttempt};
 use crate::record::{Executed, History, PastRun, RunId};
-use crate::store::{ActionKey, Store, StoreError};
+use crate::store::{ActionKey, Artifact, Store, StoreError};
+
+/// An output of another result of an action than the one that counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SecondOutput {
+    /// The output port.
+    pub port: String,
+    /// What it has there.
+    pub object: Digest,
+    /// Whether that is not in the store any more: it was lost, and what counts was computed in its stead, or it was lost since.
+    pub gone: bool,
+}
 
 /// Another result of an action than the one that counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Second {
-    /// The first output port at which it differs.
-    pub port: String,
-    /// What it has there.
-    pub object: Option<Digest>,
+    /// What of it differs.
+    pub outputs: Vec<SecondOutput>,
     /// The run that gave it and when that began, where a record tells.
     pub run: Option<(RunId, Timestamp)>,
     /// The numeric platform that it was computed on.
     pub platform: BTreeMap<String, String>,
     /// Whether nothing else differs than what is volatile, as a measured time.
     pub measured: bool,
-    /// Whether it lacks artifacts: they were lost, and what counts was computed in their stead, or they were lost since.
-    pub gone: bool,
     /// What of that is another than where the first was computed.
     #[serde(skip)]
     other_platform: BTreeMap<String, String>,
@@ -42,26 +49,37 @@ impl Second {
             return Ok(Vec::new());
         };
         let seconds = kept.into_iter().filter_map(|second| {
-            let diverging = first.first_difference(&second).map(str::to_owned);
-            let measured = diverging.is_none();
-            let port = diverging.or_else(|| first.first_measured_otherwise(&second).map(str::to_owned))?;
-            let given = second.outputs.iter().find(|artifact| artifact.port == port);
+            let differs = |artifact: &&Artifact| {
+                let mut counterparts = first.outputs.iter();
+                let counterpart = counterparts.find(|other| other.port == artifact.port);
+                counterpart.is_none_or(|other| other.content != artifact.content)
+            };
+            let outputs: Vec<SecondOutput> = second
+                .outputs
+                .iter()
+                .filter(differs)
+                .map(|artifact| SecondOutput {
+                    port: artifact.port.clone(),
+                    object: artifact.object,
+                    gone: !store.layout().object(&artifact.object).is_file(),
+                })
+                .collect();
+            if outputs.is_empty() {
+                return None;
+            }
             let mut executions = history.executions(key);
             let gave = executions.find(|(_, executed)| executed.outputs == second.outputs);
             let elsewhere = second.platform.iter();
             let elsewhere = elsewhere.filter(|(name, value)| {
                 *name != "device_reason" && first.platform.get(*name) != Some(*value)
             });
-            let is_there = |object: &Digest| store.layout().object(object).is_file();
             Some(Self {
-                measured,
-                gone: !second.outputs.iter().all(|artifact| is_there(&artifact.object)),
-                object: given.map(|artifact| artifact.object),
+                measured: first.agrees_with(&second),
+                outputs,
                 run: gave.map(|(run, executed)| (run.stored.id.clone(), executed.started)),
                 other_platform: elsewhere
                     .map(|(name, value)| (name.clone(), value.clone()))
                     .collect(),
-                port,
                 platform: second.platform,
             })
         });
@@ -78,19 +96,31 @@ impl fmt::Display for Second {
             Some((run, time)) => write!(formatter, "run {run} ({}) gave", moment(*time))?,
             None => formatter.write_str("an execution that no record here tells of gave")?,
         }
-        let what = match (self.measured, self.gone) {
-            (true, _) => "another measurement",
-            (false, true) => "another result",
-            (false, false) => "a second, different result",
-        };
-        write!(formatter, " {what} for output {}", self.port)?;
-        if let Some(object) = &self.object {
-            write!(formatter, ", object {}", object.short())?;
+        let is_gone = |output: &SecondOutput| output.gone;
+        let all_gone = self.outputs.iter().all(is_gone);
+        formatter.write_str(match (self.measured, all_gone) {
+            (true, _) => " another measurement",
+            (false, true) => " another result",
+            (false, false) => " a second, different result",
+        })?;
+        // Of several outputs each says where it is.
+        let is_mixed = !all_gone && self.outputs.iter().any(is_gone);
+        for (number, output) in self.outputs.iter().enumerate() {
+            let joint = if number == 0 { " for" } else { "," };
+            write!(
+                formatter,
+                "{joint} output {}, object {}",
+                output.port,
+                output.object.short()
+            )?;
+            if is_mixed && output.gone {
+                formatter.write_str(" (gone)")?;
+            }
         }
         if !self.other_platform.is_empty() {
             write!(formatter, ", on {}", platform(&self.other_platform))?;
         }
-        formatter.write_str(if self.gone {
+        formatter.write_str(if all_gone {
             "; it is not in the store any more"
         } else {
             "; it is kept beside the one that counts"

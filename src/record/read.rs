@@ -79,6 +79,11 @@ impl FlawedRun {
         }
     }
 
+    /// Whether nothing but the list of its events is damaged.
+    pub fn is_of_events(&self) -> bool {
+        matches!(&self.error, StoreError::Malformed { path, .. } if path.file_name() == Some("events.jsonl"))
+    }
+
     /// Whether a newer version of Provenir wrote it, so that nothing need be wrong with it.
     pub fn is_newer(&self) -> bool {
         matches!(self.error, StoreError::Newer { .. })

@@ -14,7 +14,7 @@ const BEGINNING: Duration = Duration::from_hours(24);
 /// What is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
-    /// What the latest so many runs of every manifest had results of that finished all of their cells, and the runs since those.
+    /// What the latest so many runs of every manifest had results of, and the latest so many that finished all that it has.
     pub runs: usize,
     /// What was written in this time.
     pub grace: Duration,
@@ -71,12 +71,12 @@ impl Roots {
             roots.objects.insert(publication.object);
             roots.add(publication.key, root);
         }
-        let mut counts: BTreeMap<Option<&Utf8Path>, usize> = BTreeMap::new();
+        let mut counts: BTreeMap<Option<&Utf8Path>, (usize, usize)> = BTreeMap::new();
         for run in &history.runs {
-            let complete = counts.entry(run.manifest()).or_default();
-            let is_recent = *complete < keep.runs;
-            let is_complete = |outcome: &OutcomeFile| !outcome.summary.is_incomplete();
-            *complete += usize::from(run.outcome.as_ref().is_some_and(is_complete));
+            let (all, whole) = counts.entry(run.manifest()).or_default();
+            let is_recent = *all < keep.runs || is_whole(run) && *whole < keep.runs;
+            *all += 1;
+            *whole += usize::from(is_whole(run));
             let root = if is_live(run) {
                 Root::Live(run.stored.id.clone())
             } else if run.annotation.pinned {
@@ -101,6 +101,17 @@ impl Roots {
     pub(super) fn add(&mut self, key: ActionKey, root: Root) {
         self.actions.entry(key).or_default().insert(root);
     }
+}
+
+/// Whether a run finished all cells of its manifest, and was not asked for some of them alone.
+fn is_whole(run: &PastRun) -> bool {
+    let mut words = run.head.iter().flat_map(|head| &head.command);
+    let is_part = words.any(|word| {
+        let option = word.split('=').next().unwrap_or_default();
+        ["--only", "--axis"].contains(&option)
+    });
+    let is_complete = |outcome: &OutcomeFile| !outcome.summary.is_incomplete();
+    !is_part && run.outcome.as_ref().is_some_and(is_complete)
 }
 
 /// When the earliest of the runs began that are under way, in nanoseconds since the epoch, by whichever clock tells the earlier

@@ -21,8 +21,6 @@ pub struct Staged {
     result: ActionResult,
     /// Where each output's bytes are.
     files: Vec<Utf8PathBuf>,
-    /// Whether what is not repeatable in it is kept although the store has a result.
-    measures: bool,
 }
 
 /// A cell's result, committed.
@@ -44,8 +42,8 @@ pub enum Outcome {
     New,
     /// The store had the same.
     Same,
-    /// The store had what agrees with it as far as that is repeatable, which stays; a person wanted it executed, and what it
-    /// measured is kept beside the other.
+    /// The store had what agrees with it as far as that is repeatable, which stays; it was executed all the same, because a person
+    /// wanted that or an artifact was lost, and what it measured is kept beside the other.
     Measured {
         /// What this one gave.
         gave: Vec<Artifact>,
@@ -135,23 +133,12 @@ impl Staged {
         Ok(Self {
             result: ActionResult::new(key, action, platform, artifacts),
             files,
-            measures: false,
         })
-    }
-
-    /// The same, executed because a person wanted it although the store has a result: what is not repeatable in it, as a
-    /// measured time, is kept, too.
-    #[must_use]
-    pub fn measuring(self) -> Self {
-        Self {
-            measures: true,
-            ..self
-        }
     }
 
     /// Whether nothing of it is worth keeping beside a result.
     fn adds_nothing_to(&self, existing: &ActionResult) -> bool {
-        existing.agrees_with(&self.result) && !(self.measures && existing.outputs != self.result.outputs)
+        existing.agrees_with(&self.result) && existing.first_measured_otherwise(&self.result).is_none()
     }
 
     /// The action's key.

@@ -94,7 +94,9 @@ pub(super) fn make_folder(folder: &Utf8Path, made: &mut BTreeSet<Utf8PathBuf>) -
 /// Writes a small file under a name that may be taken, atomically: readers see the old content or the new. `unnamed` is
 /// a new file of a workspace.
 pub(crate) fn replace(unnamed: &Utf8Path, path: &Utf8Path, bytes: &[u8]) -> io::Result<()> {
-    let written = write_new(unnamed, bytes).and_then(|()| fs_err::rename(unnamed, path));
+    let written = write_new(unnamed, bytes)
+        .and_then(|()| displace_folder(path))
+        .and_then(|_| fs_err::rename(unnamed, path));
     if written.is_err() {
         // The error that matters is the one of the write.
         fs_err::remove_file(unnamed).ok();
@@ -105,6 +107,7 @@ pub(crate) fn replace(unnamed: &Utf8Path, path: &Utf8Path, bytes: &[u8]) -> io::
 /// Appends lines, in one write, to a file that other processes append to as well; makes it where it is missing. What a
 /// process that was killed wrote of a line is ended first, so that it does not spoil the next.
 pub(crate) fn append_lines(path: &Utf8Path, lines: &[u8]) -> io::Result<fs_err::File> {
+    displace_folder(path)?;
     let mut file = regular::append(path)?;
     let mut last = [b'\n'];
     if file.metadata()?.len() > 0 {

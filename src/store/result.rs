@@ -169,6 +169,14 @@ impl ActionResult {
             Content::Bytes(bytes) => bytes,
         };
         let version: Version = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
+        // Before what it says is believed, its format included.
+        if let Some((found, place)) = checksum(&bytes)
+            && bytes[place] != *found.hex().as_bytes()
+        {
+            return Err(malformed(
+                &"it was altered since it was written: its checksum is another",
+            ));
+        }
         if version.format > FORMAT {
             return Err(StoreError::Newer {
                 path: path.to_owned(),
@@ -177,13 +185,7 @@ impl ActionResult {
             });
         }
         let mut result: Self = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
-        if let Some(told) = result.checksum.take()
-            && checksum(&bytes).is_none_or(|(found, _)| found != told)
-        {
-            return Err(malformed(
-                &"it was altered since it was written: its checksum is another",
-            ));
-        }
+        result.checksum = None;
         if result.key != *key || result.action.key() != *key {
             return Err(malformed(&"its name is not the key of its action"));
         }

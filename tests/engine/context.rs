@@ -344,6 +344,13 @@ pub(crate) fn finish(command: &mut Command) -> Outcome {
     }
 }
 
+/// A result file as the first versions wrote it, and as it can be edited.
+pub(crate) fn without_checksum(text: &str) -> String {
+    let (before, after) = text.rsplit_once("\"checksum\": \"").unwrap();
+    let (_, rest) = after.split_once('"').unwrap();
+    format!("{}{rest}", before.trim_end().trim_end_matches(','))
+}
+
 /// All files below a folder, sorted.
 pub(crate) fn files(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
     let mut found = Vec::new();

@@ -518,7 +518,7 @@ fn what_is_not_at_hand_any_more_is_said_and_not_made_up() {
     insta::assert_snapshot!(context.filtered(&told), @r"
     run [RUN]: 7 cells, 7 artifacts ([SIZE] bytes), 1 file from outside
     warning: the bytes of 1 artifact are not in the store any more: listed by their BLAKE3 alone, without SHA-256, and not included ([DIGEST])
-      help: `provenir run` computes them again
+      help: `provenir run` computes again what it still needs of them
     warning: 1 source file has changed since it was taken: only its BLAKE3 of that time is given (`[FOLDER]/data.txt`)
     ");
     let (cells, problems) = check_crate(&context.path("crate"));

@@ -835,6 +835,10 @@ fn the_last_complete_runs_are_kept() {
         context.write("pipeline.toml", &manifest(value, true));
         context.run(&["run"]).assert_code(1);
     }
+    context.write("pipeline.toml", &manifest(8, false));
+    for _ in 0..6 {
+        context.executed(&["--only", "a", "--force", "a"]);
+    }
     context.write("pipeline.toml", &manifest(1, false));
     context.run(&["gc", "--grace", "0", "--yes"]).assert_code(0);
     assert_eq!(context.executed(&[]), NOTHING);

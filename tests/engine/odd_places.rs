@@ -132,3 +132,34 @@ fn a_source_file_that_is_too_large_is_a_mistake_of_the_manifest() {
         "{told}"
     );
 }
+
+/// The format of a file is a digit, too: a newer version did not write it because a bit flipped.
+#[test]
+fn a_flipped_format_is_damage_and_not_the_future() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    let result = files(&context.path("cache/results-v1")).remove(0);
+    let text = fs_err::read_to_string(&result).unwrap();
+    fs_err::write(&result, text.replacen("\"format\": 1", "\"format\": 3", 1)).unwrap();
+    context.run(&["verify"]).assert_code(1);
+    assert_eq!(context.executed(&[]).len(), 1);
+    context.run(&["verify"]).assert_code(0);
+}
+
+#[test]
+fn folders_in_the_place_of_notes_are_set_aside() {
+    let context = Context::new(CHAIN);
+    context.executed(&[]);
+    context.run(&["run"]).assert_code(0);
+    for note in [
+        files(&context.path("cache/published-v1")).remove(0),
+        context.path("cache/runs-v1/noop.jsonl"),
+    ] {
+        fs_err::remove_file(&note).unwrap();
+        fs_err::create_dir(&note).unwrap();
+        fs_err::write(context.path("out/total.parquet"), "altered").unwrap();
+        context.run(&["run"]).assert_code(0);
+        assert!(note.is_file(), "{note}");
+        context.run(&["status"]).assert_code(0);
+    }
+}

@@ -250,7 +250,7 @@ fn a_measurement_that_was_lost_is_not_replaced_without_a_word() {
     fs_err::remove_file(&object).unwrap();
     let told = context.run(&["run"]).assert_code(0).stderr;
     assert!(
-        told.contains("warning: what time had measured at `sum` is gone from the store; the new measurement takes its place"),
+        told.contains("warning: the store has lost artifacts of time; what it measured now takes the place of what it had measured (output `sum`)"),
         "{told}"
     );
     assert!(
@@ -272,4 +272,35 @@ fn a_measurement_that_was_lost_is_not_replaced_without_a_word() {
     nothing is wrong
     ");
     assert_eq!(context.executed(&[]), [""; 0]);
+}
+
+/// Only the output that was lost is new; what the first execution measured counts, and is its.
+#[test]
+fn a_repeatable_output_that_was_lost_costs_no_measurement() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "mixed"
+        [stages.c]
+        kind = "command"
+        params.argv = ["sh", "-c", "date +%s.%N > {output.v}; echo fix > {output.r}"]
+        params.outputs.v = { file = "v.txt", volatile = true }
+        params.outputs.r = { file = "r.txt" }
+        publish = { v = "v.txt" }
+        "#,
+    );
+    context.executed(&[]);
+    let first = context.read("v.txt");
+    let run = context.runs()[0].file_name().unwrap().to_owned();
+    fs_err::remove_file(context.object("c.r")).unwrap();
+    assert_eq!(context.executed(&[]), ["c"]);
+    assert_eq!(context.read("v.txt"), first);
+    let lineage = context.run(&["lineage", "v.txt"]).assert_code(0).stdout;
+    assert!(
+        lineage.contains(&format!("computed by run {run} "))
+            && lineage.contains(" gave another measurement for output v, object "),
+        "{lineage}"
+    );
+    let verified = context.run(&["verify"]).assert_code(0).stdout;
+    assert!(!verified.contains("orphaned"), "{verified}");
 }

@@ -10,8 +10,8 @@ use super::{ManifestArguments, StoreArguments, path};
 use crate::cli::measure;
 
 pub(super) const GC: &str = "\
-What is kept: whatever is pinned (`provenir pin`); the results of the last 5 runs of every manifest that finished all of \
-their cells (--keep-runs), of runs since then, and of runs under way; whatever was written in the last 7 days (--grace); what a published figure that is still there shows; and all that \
+What is kept: whatever is pinned (`provenir pin`); the results of the last 5 runs of every manifest (--keep-runs), of the \
+last 5 that finished all that it has (without --only and --axis), and of runs under way; whatever was written in the last 7 days (--grace); what a published figure that is still there shows; and all that \
 those were computed from. Records and logs of runs always stay, so that `provenir why` can explain later.";
 
 pub(super) const AUDIT_USAGE: &str = "provenir audit <--cell <CELL>|--sample <N>|--all> [OPTIONS] [MANIFEST]";
@@ -193,7 +193,7 @@ pub(in crate::cli) struct GcArguments {
     /// Remove it. Without this, nothing is removed.
     #[arg(long, visible_alias = "delete")]
     pub(in crate::cli) yes: bool,
-    /// Keep the results of so many of the latest complete runs of every manifest, and of what was run since.
+    /// Keep the results of so many of the latest runs of every manifest, and of so many that finished all that it has.
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(in crate::cli) keep_runs: usize,
     /// Keep what was written in this time, such as 30m, 12h or 7d; 0 for none.

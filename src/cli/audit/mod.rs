@@ -19,18 +19,9 @@ use crate::plan::{CellIndex, Plan};
 use crate::record::History;
 use crate::store::{ActionKey, Catalogue, MissReason, Store, Workspace};
 
-/// Why nothing is audited, where results could not be compared or had, and there are no others.
-fn nothing_to_audit(incomparable: usize, lost: &[NotAudited]) -> CommandError {
+/// Why nothing is audited, where no result could be compared, or there is none.
+fn nothing_to_audit(incomparable: usize) -> CommandError {
     let which = match incomparable {
-        0 if let [first, ..] = lost => {
-            return CommandError::Environment {
-                message: format!("nothing could be computed again: {}", first.reason),
-                help: Some(
-                    "`provenir run` computes it anew; `provenir verify` finds whatever else is damaged"
-                        .to_owned(),
-                ),
-            };
-        }
         0 => {
             return CommandError::request("the store has no result to compute again")
                 .help("`provenir run` computes what the manifest describes; an audit computes that once more and compares");
@@ -93,8 +84,25 @@ pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exi
         without,
         refused,
     } = Lacking::of(&plan, &survey, &lacking, &chains);
+    let names = |cells: &[CellIndex]| cells.iter().map(|cell| plan.name(*cell)).collect();
+    let found = Found {
+        audited: Vec::new(),
+        recorded: false,
+        unreached: Vec::new(),
+        divergences: Vec::new(),
+        other_divergences: 0,
+        lost,
+        without,
+        refused,
+        left_out: names(&left_out),
+        incomparable: names(&incomparable),
+    };
     if cells.is_empty() {
-        return Err(nothing_to_audit(incomparable.len(), &lost));
+        if found.lost.is_empty() {
+            return Err(nothing_to_audit(incomparable.len()));
+        }
+        found.tell(arguments.json)?;
+        return Ok(found.exit());
     }
     let folder = scratch(&store, arguments.scratch.as_deref())?;
     let options = Options {
@@ -132,7 +140,6 @@ pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exi
         &options,
         &mut display,
     )?;
-    let names = |cells: &[CellIndex]| cells.iter().map(|cell| plan.name(*cell)).collect();
     let done: BTreeSet<&str> = audited.iter().map(|found| found.cell.as_str()).collect();
     let asked = cells.iter().map(|cell| plan.name(*cell));
     let unreached = asked.filter(|cell| !done.contains(cell.as_str())).collect();
@@ -143,11 +150,7 @@ pub(super) fn audit(edition: &Edition, arguments: &AuditArguments) -> Result<Exi
         divergences,
         other_divergences,
         audited,
-        lost,
-        without,
-        refused,
-        left_out: names(&left_out),
-        incomparable: names(&incomparable),
+        ..found
     };
     found.tell(arguments.json)?;
     match unrecorded {
@@ -268,7 +271,11 @@ fn divergences(
             let head = record.and_then(|record| record.head.as_ref());
             found.push(Divergence {
                 cell: cell.clone(),
-                output: second.port.clone(),
+                output: second
+                    .outputs
+                    .first()
+                    .map(|output| output.port.clone())
+                    .unwrap_or_default(),
                 run: run.map(|(id, _)| id.clone()),
                 time: run.map(|(_, time)| *time),
                 host: head.map(|head| head.host.name.clone()),

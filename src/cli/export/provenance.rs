@@ -187,7 +187,7 @@ fn tell(which: Option<String>, provenance: &Provenance, without_data: bool) {
     let missing: Vec<&File> = provenance.missing().map(|artifact| &artifact.file).collect();
     if !missing.is_empty() {
         terminal::say(&format!(
-            "warning: the bytes of {} are not in the store any more: listed by their BLAKE3 alone, without SHA-256, and not included ({})\n  help: `provenir run` computes them again",
+            "warning: the bytes of {} are not in the store any more: listed by their BLAKE3 alone, without SHA-256, and not included ({})\n  help: `provenir run` computes again what it still needs of them",
             count(missing.len(), "artifact"),
             listed(missing.iter().map(|file| file.blake3.short())),
         ));
