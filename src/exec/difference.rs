@@ -461,6 +461,53 @@ mod tests {
     }
 
     #[test]
+    fn long_lists_are_told_item_by_item_and_short_ones_whole() {
+        let argv = |words: &[&str]| action(json!({ "argv": words }));
+        let old = argv(&[
+            "sh",
+            "-c",
+            "echo 1 > o.txt",
+            "train",
+            "--data",
+            "x.csv",
+            "--epochs",
+            "10",
+        ]);
+        let new = argv(&[
+            "sh",
+            "-c",
+            "echo 1 > o.txt",
+            "fit",
+            "--data",
+            "x.csv",
+            "--epochs",
+            "20",
+        ]);
+        assert_eq!(
+            told(&old, &new),
+            [r#"argv[3] "train" → "fit""#, r#"argv[7] "10" → "20""#]
+        );
+        let longer = argv(&[
+            "sh",
+            "-c",
+            "echo 1 > o.txt",
+            "train",
+            "--data",
+            "x.csv",
+            "-v",
+            "--epochs",
+            "10",
+        ]);
+        assert_eq!(told(&old, &longer), [r#"argv[6] not there → "-v""#]);
+        assert_eq!(told(&longer, &old), [r#"argv[6] "-v" → not there"#]);
+        let hidden = |widths: &[u32]| action(json!({ "hidden": widths }));
+        assert_eq!(
+            told(&hidden(&[256, 256, 256]), &hidden(&[64, 64])),
+            ["hidden [256,256,256] → [64,64]"]
+        );
+    }
+
+    #[test]
     fn what_an_action_does_not_have_is_told_as_what_it_is() {
         let told = |absent| {
             let difference = Difference::Parameter {

@@ -638,3 +638,39 @@ fn an_audit_of_nothing_says_what_to_ask_for() {
         .assert_code(0);
     assert_eq!(files(&context.path("kept/store/results-v1")).len(), 7);
 }
+
+/// Who looks at a figure hears what an audit found of what it was made from.
+#[test]
+fn what_was_not_reproduced_upstream_is_told_below() {
+    let context = Context::new(
+        r#"
+        format = 1
+        pipeline.name = "doubt"
+        [stages.given]
+        kind = "command"
+        params.argv = ["sh", "-c", "(echo a; date +%N) > {output.o}"]
+        params.outputs.o = { file = "o.txt" }
+        [stages.drawn]
+        kind = "command"
+        inputs = { o = "given" }
+        params.argv = ["sh", "-c", "head -1 {input.o} > {output.x}"]
+        params.outputs.x = { file = "x.txt" }
+        publish = { x = "x.txt" }
+        "#,
+    );
+    context.executed(&[]);
+    let lineage = |what: &str| context.run(&["lineage", what]).assert_code(0).stdout;
+    let doubt = "of what it was made from, an audit found\n  given: not reproduced (output o: ";
+    assert!(!lineage("x.txt").contains(doubt));
+    context.run(&["audit", "--all", "--quiet"]).assert_code(1);
+    assert!(lineage("x.txt").contains(doubt), "{}", lineage("x.txt"));
+    // What it prints of an artifact leads back to it.
+    let told = lineage("drawn");
+    let (_, content) = told.split_once(", content ").unwrap();
+    let (content, _) = content.split_once(',').unwrap();
+    assert!(
+        lineage(content).starts_with("drawn: command"),
+        "{}",
+        lineage(content)
+    );
+}
