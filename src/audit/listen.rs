@@ -78,7 +78,7 @@ impl<'s> Listener<'s> {
         match event {
             // One audit, however many runs it takes.
             Event::RunStarted { .. } => match self.cells.take() {
-                Some(cells) => self.subscriber.on(&Event::AuditStarted { cells, cached: 0 }),
+                Some(cells) => self.subscriber.on(&Event::AuditStarted { cells }),
                 None => Ok(()),
             },
             Event::CellFailed {

@@ -11,9 +11,7 @@ use crate::clock;
 use crate::exec::{self, Options, RunOutcome, Standing, Subscriber, Survey};
 use crate::plan::{CellIndex, Plan};
 use crate::record::Program;
-use crate::store::{
-    ActionKey, ActionResult, Artifact, Committed, Layout, Owner, Store, StoreError, copy_verified,
-};
+use crate::store::{ActionKey, ActionResult, Committed, Layout, Owner, Store, StoreError, copy_verified};
 
 /// Which cells an audit computes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +114,7 @@ pub fn choose(plan: &Plan, survey: &Survey<'_>, chosen: Chosen<'_>) -> Choice {
         let is_comparable = |cell: CellIndex| match &survey.standings[cell] {
             Standing::Cached(result) => {
                 let mut outputs = result.outputs().iter();
-                outputs.any(|artifact| !is_volatile(plan, cell, artifact))
+                outputs.any(|artifact| !is_volatile(plan, cell, &artifact.port))
             }
             Standing::Due { .. } | Standing::Unknown { .. } => false,
         };
@@ -196,11 +194,7 @@ fn by_depth(plan: &Plan, cells: &BTreeSet<CellIndex>) -> BTreeMap<usize, BTreeSe
     for (index, cell) in plan.cells.iter().enumerate() {
         let inputs = cell.inputs.iter();
         let depth = inputs.map(|input| {
-            let ports = &plan.stage_of(input.producer).outputs;
-            let is_volatile = ports
-                .iter()
-                .any(|port| port.name == input.output && port.volatile);
-            depths[input.producer] + usize::from(is_volatile)
+            depths[input.producer] + usize::from(is_volatile(plan, input.producer, input.output))
         });
         depths[index] = depth.max().unwrap_or_default();
     }
@@ -219,9 +213,9 @@ fn scratch_store(scratch: &Utf8Path, depth: usize) -> Utf8PathBuf {
 }
 
 /// Whether an output of a cell is volatile by itself, and not for what it was made from.
-fn is_volatile(plan: &Plan, cell: CellIndex, artifact: &Artifact) -> bool {
+fn is_volatile(plan: &Plan, cell: CellIndex, output: &str) -> bool {
     let mut ports = plan.stage_of(cell).outputs.iter();
-    ports.any(|port| port.name == artifact.port && port.volatile)
+    ports.any(|port| port.name == output && port.volatile)
 }
 
 /// Cells and their ancestors, of which the cells alone were computed again.
@@ -295,7 +289,7 @@ impl<'a> Repeated<'a> {
             };
             let uncompared = if verdict.is_of_outputs() {
                 let outputs = result.outputs().iter();
-                let volatile = outputs.filter(|artifact| is_volatile(plan, *cell, artifact));
+                let volatile = outputs.filter(|artifact| is_volatile(plan, *cell, &artifact.port));
                 volatile.map(|artifact| artifact.port.clone()).collect()
             } else {
                 Vec::new()
@@ -352,7 +346,7 @@ fn judge(
     let mut repeatable = before
         .outputs()
         .iter()
-        .filter(|artifact| !is_volatile(plan, cell, artifact))
+        .filter(|artifact| !is_volatile(plan, cell, &artifact.port))
         .peekable();
     if repeatable.peek().is_none() {
         return alone(Verdict::Volatile);

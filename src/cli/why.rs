@@ -331,22 +331,8 @@ fn upstream_told(upstream: &Upstream, indent: usize) -> String {
     if upstream.told_before {
         return format!("{before}, as told above");
     }
-    if let Some(why) = upstream.same_action {
-        let because = upstream.again.as_ref().and_then(again);
-        return match (why, because) {
-            (SameAction::Measured, Some(because)) => format!(", which was measured again, because {because}"),
-            (SameAction::Measured, None) => {
-                ", which was measured again: it is volatile, and nothing of it changed".to_owned()
-            }
-            (SameAction::Diverged, because) => {
-                let again = because.map_or_else(String::new, |because| {
-                    format!("was executed again, because {because}, and ")
-                });
-                format!(
-                    ", which {again}gave something else although nothing of it changed: its result is not repeatable"
-                )
-            }
-        };
+    if let Some(told) = executed_again(upstream) {
+        return format!(", which {told}");
     }
     if upstream.changes.is_empty() {
         return match upstream.cell {
@@ -361,6 +347,23 @@ fn upstream_told(upstream: &Upstream, indent: usize) -> String {
         "because this changed:"
     };
     format!("{before}, {because}\n{}", changes(&upstream.changes, indent))
+}
+
+/// How the same action came to give something else, in words that go on after the cell.
+fn executed_again(upstream: &Upstream) -> Option<String> {
+    let because = upstream.again.as_ref().and_then(again);
+    Some(match (upstream.same_action?, because) {
+        (SameAction::Measured, Some(because)) => format!("was measured again, because {because}"),
+        (SameAction::Measured, None) => {
+            "was measured again: it is volatile, and nothing of it changed".to_owned()
+        }
+        (SameAction::Diverged, because) => {
+            let again = because.map_or_else(String::new, |because| {
+                format!("was executed again, because {because}, and ")
+            });
+            format!("{again}gave something else although nothing of it changed: its result is not repeatable")
+        }
+    })
 }
 
 /// What lies at the bottom of an explanation that has more than one level: each cause with the cells that it is in.
@@ -384,10 +387,8 @@ fn roots(why: &Why) -> BTreeMap<String, BTreeSet<String>> {
                     is_root = false;
                 } else if upstream.told_before {
                     is_root = false;
-                } else if upstream.same_action.is_some() {
-                    let given = upstream_told(upstream, 0);
-                    let given = given.trim_start_matches(", which ").to_owned();
-                    add(roots, given, upstream.cell.as_deref().unwrap_or(cell));
+                } else if let Some(told) = executed_again(upstream) {
+                    add(roots, told, upstream.cell.as_deref().unwrap_or(cell));
                     is_root = false;
                 } else if !upstream.changes.is_empty() {
                     is_root = false;

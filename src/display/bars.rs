@@ -41,24 +41,26 @@ impl<'a> Bars<'a> {
         }
     }
 
+    /// Shows how many of the cells are done.
+    fn begin(&mut self, event: &Event<'_>, cells: usize, cached: usize) {
+        let bar = ProgressBar::new(cells as u64)
+            .with_style(style("{elapsed_precise} [{bar:30}] {pos}/{len} cells"));
+        self.run = self.screen.add(bar);
+        self.run.set_position(cached as u64);
+        self.run.enable_steady_tick(Duration::from_secs(1));
+        if let Some(told) = sentence(event) {
+            self.say(&told);
+        }
+    }
+
     pub(super) fn on(&mut self, event: &Event<'_>) {
         if self.repeats.hides(event) {
             self.over(event);
             return;
         }
         match event {
-            Event::RunStarted { cells, cached, .. } | Event::AuditStarted { cells, cached }
-                if cached < cells =>
-            {
-                let bar = ProgressBar::new(*cells as u64)
-                    .with_style(style("{elapsed_precise} [{bar:30}] {pos}/{len} cells"));
-                self.run = self.screen.add(bar);
-                self.run.set_position(*cached as u64);
-                self.run.enable_steady_tick(Duration::from_secs(1));
-                if let Some(told) = sentence(event) {
-                    self.say(&told);
-                }
-            }
+            Event::RunStarted { cells, cached, .. } if cached < cells => self.begin(event, *cells, *cached),
+            Event::AuditStarted { cells } => self.begin(event, *cells, 0),
             Event::CellStarted { cell, together, .. } => {
                 // Executed again, after its worker ended.
                 self.take_away(cell.index);

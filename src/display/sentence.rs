@@ -22,9 +22,7 @@ pub(super) fn sentence(event: &Event<'_>) -> Option<String> {
         } if cached < count => {
             format!("{pipeline}: {}, {} up to date", cells(*count), grouped(*cached))
         }
-        Event::AuditStarted { cells: count, cached } => {
-            format!("auditing {}", cells(count.saturating_sub(*cached)))
-        }
+        Event::AuditStarted { cells: count } => format!("auditing {}", cells(*count)),
         Event::CellFinished {
             cell,
             seconds,

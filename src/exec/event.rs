@@ -67,8 +67,6 @@ pub enum Event<'a> {
     AuditStarted {
         /// Number of cells.
         cells: usize,
-        /// How many of them are only taken from.
-        cached: usize,
     },
     /// A worker process is ready.
     WorkerStarted {

@@ -116,6 +116,8 @@ pub struct Cell {
 pub enum Repetition {
     /// The same.
     Same,
+    /// The same but for what is volatile, as a measured time, which is kept beside the result that counts.
+    Measured,
     /// Something else, which is kept beside the result that counts.
     Diverged {
         /// The first output at which it differs.
@@ -251,7 +253,7 @@ impl Cell {
     pub(super) fn diverged_at(&self) -> Option<&str> {
         match &self.repetition {
             Some(Repetition::Diverged { port }) => Some(port),
-            Some(Repetition::Same) | None => None,
+            Some(Repetition::Same | Repetition::Measured) | None => None,
         }
     }
 }

@@ -34,6 +34,7 @@ impl Gathering<'_> {
             };
             let (gave, repetition) = match &executed.outcome {
                 Outcome::Diverged { port, gave } => (gave, Repetition::Diverged { port: port.clone() }),
+                Outcome::Measured { gave } => (gave, Repetition::Measured),
                 _ => (&executed.outputs, Repetition::Same),
             };
             for artifact in gave {

@@ -74,9 +74,10 @@ impl Roots {
         let mut counts: BTreeMap<Option<&Utf8Path>, (usize, usize)> = BTreeMap::new();
         for run in &history.runs {
             let (all, whole) = counts.entry(run.manifest()).or_default();
-            let is_recent = *all < keep.runs || is_whole(run) && *whole < keep.runs;
+            let is_whole = is_whole(run);
+            let is_recent = *all < keep.runs || is_whole && *whole < keep.runs;
             *all += 1;
-            *whole += usize::from(is_whole(run));
+            *whole += usize::from(is_whole);
             let root = if is_live(run) {
                 Root::Live(run.stored.id.clone())
             } else if run.annotation.pinned {

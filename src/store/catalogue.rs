@@ -172,13 +172,10 @@ fn read(path: &Utf8Path) -> Result<Option<StoredResult>, StoreError> {
             &"its name is not the key of an action",
         ));
     };
-    let metadata = match fs_err::metadata(path) {
+    // Of a link itself: whether it leads to a result is found when that is read.
+    let metadata = match fs_err::symlink_metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        // A link that leads in a circle, say.
-        Err(_) if fs_err::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) => {
-            return Err(StoreError::malformed(path, "result", &"it is not a regular file"));
-        }
         Err(error) => return Err(StoreError::io("cannot read a result")(error)),
     };
     let stamp = Stamp::of(&metadata);

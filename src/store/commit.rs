@@ -329,7 +329,6 @@ impl Store {
         let folder = folder_of(&path);
         make_folder(folder, folders).map_err(failed())?;
         folders.insert(folder.to_owned());
-        displace_folder(&path).map_err(failed())?;
         if item.existing.is_none() && rename_new(&item.unnamed, &path).map_err(failed())? {
             return Ok(Outcome::New);
         }
@@ -339,6 +338,7 @@ impl Store {
             other => other?,
         };
         let Some(existing) = existing else {
+            displace_folder(&path).map_err(failed())?;
             fs_err::rename(&item.unnamed, &path).map_err(failed())?;
             return Ok(Outcome::New);
         };

@@ -48,10 +48,16 @@ pub struct ActionResult {
     pub platform: BTreeMap<String, String>,
     /// One for each output port of the kind, in its order.
     pub outputs: Vec<Artifact>,
-    /// [`checksum`] of the file: a flipped bit may leave all else well-formed, and name another artifact. Absent in files of
-    /// the first versions, and outside files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    checksum: Option<Digest>,
+}
+
+/// What is written: a flipped bit may leave all else well-formed, and name another artifact. Files of the first versions have no
+/// checksum.
+#[derive(Serialize)]
+struct ResultFile<'a> {
+    #[serde(flatten)]
+    result: &'a ActionResult,
+    /// [`checksum`] of the file.
+    checksum: &'static str,
 }
 
 /// What stands where a file's checksum will be.
@@ -105,7 +111,6 @@ impl ActionResult {
             action,
             platform,
             outputs,
-            checksum: None,
         }
     }
 
@@ -135,9 +140,9 @@ impl ActionResult {
     pub(super) fn encode(&self) -> Result<Vec<u8>, StoreError> {
         let failed =
             |error: &dyn std::fmt::Display| StoreError::Outputs(format!("cannot be written down: {error}"));
-        let file = Self {
-            checksum: Some(NO_CHECKSUM.parse().map_err(|error| failed(&error))?),
-            ..self.clone()
+        let file = ResultFile {
+            result: self,
+            checksum: NO_CHECKSUM,
         };
         let mut bytes = serde_json::to_vec_pretty(&file).map_err(|error| failed(&error))?;
         bytes.push(b'\n');
@@ -184,8 +189,7 @@ impl ActionResult {
                 known: FORMAT,
             });
         }
-        let mut result: Self = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
-        result.checksum = None;
+        let result: Self = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
         if result.key != *key || result.action.key() != *key {
             return Err(malformed(&"its name is not the key of its action"));
         }

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use crate::context::{CHAIN, CHAIN_CELLS, Context, eventually, files};
+use crate::context::{CHAIN, CHAIN_CELLS, Context, TIMES, eventually, files};
 
 fn audit(context: &Context, arguments: &[&str], code: i32) -> Value {
     let outcome = context
@@ -288,14 +288,7 @@ fn another_platform_is_held_to_the_tolerance_that_is_given() {
 
 #[test]
 fn what_is_not_repeatable_is_not_held_against_it() {
-    let context = Context::new(
-        r#"
-        format = 1
-        pipeline.name = "times"
-        stages.time = { kind = "clock" }
-        stages.after = { kind = "noop", inputs = { one = "time" } }
-        "#,
-    );
+    let context = Context::new(TIMES);
     context.executed(&[]);
     let found = audit(&context, &["--all"], 0);
     assert_eq!(with(&found, "volatile"), ["time"]);

@@ -56,6 +56,14 @@ pub(crate) const CHAIN_CELLS: [&str; 7] = [
     "total",
 ];
 
+/// A measurement, and what is made from it.
+pub(crate) const TIMES: &str = r#"
+format = 1
+pipeline.name = "times"
+stages.time = { kind = "clock" }
+stages.after = { kind = "noop", inputs = { one = "time" } }
+"#;
+
 impl Context {
     /// A folder with this manifest.
     pub(crate) fn new(manifest: &str) -> Self {

@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use crate::context::{CHAIN, Context, eventually};
+use crate::context::{CHAIN, Context, TIMES, eventually};
 
 /// What a command says, with runs and times taken out.
 fn said(context: &Context, arguments: &[&str]) -> String {
@@ -335,14 +335,7 @@ fn what_was_damaged_and_made_again_is_told_as_that() {
 
 #[test]
 fn what_follows_a_measurement_that_was_repeated_blames_nobody() {
-    let context = Context::new(
-        r#"
-        format = 1
-        pipeline.name = "times"
-        stages.time = { kind = "clock" }
-        stages.after = { kind = "noop", inputs = { one = "time" } }
-        "#,
-    );
+    let context = Context::new(TIMES);
     context.executed(&[]);
     fs_err::remove_file(context.object("time")).unwrap();
     assert_eq!(context.executed(&[]), ["after", "time"]);

@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use crate::context::{CHAIN, CHAIN_CELLS, Context, files, overwrite};
+use crate::context::{CHAIN, CHAIN_CELLS, Context, TIMES, files, overwrite};
 
 const NOTHING: [&str; 0] = [];
 /// Keeps as little as can be asked for.
@@ -847,14 +847,7 @@ fn the_last_complete_runs_are_kept() {
 /// Of a measurement that was lost and taken again, what was made from the first is needed by nothing.
 #[test]
 fn what_was_made_from_a_lost_measurement_is_gone_and_not_missing() {
-    let context = Context::new(
-        r#"
-        format = 1
-        pipeline.name = "times"
-        stages.time = { kind = "clock" }
-        stages.after = { kind = "noop", inputs = { one = "time" } }
-        "#,
-    );
+    let context = Context::new(TIMES);
     context.executed(&[]);
     fs_err::remove_file(context.object("time")).unwrap();
     let found = json(&context, &["verify", "--json"], 1);

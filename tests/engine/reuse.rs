@@ -1,4 +1,4 @@
-use crate::context::{CHAIN, CHAIN_CELLS, COMMAND, Context, finish, install, overwrite};
+use crate::context::{CHAIN, CHAIN_CELLS, COMMAND, Context, TIMES, finish, install, overwrite};
 
 const NOTHING: [&str; 0] = [];
 
@@ -174,14 +174,7 @@ fn forced_cells_run_and_agree_with_what_is_there() {
 
 #[test]
 fn times_are_kept_but_do_not_diverge() {
-    let context = Context::new(
-        r#"
-        format = 1
-        pipeline.name = "times"
-        stages.time = { kind = "clock" }
-        stages.after = { kind = "noop", inputs = { one = "time" } }
-        "#,
-    );
+    let context = Context::new(TIMES);
     context.executed(&[]);
     let volatile = context
         .results()

@@ -164,6 +164,9 @@ impl Crate<'_> {
         }
         match &cell.repetition {
             Some(Repetition::Same) => told.push_str("; it gave the same as the result that counted already"),
+            Some(Repetition::Measured) => {
+                told.push_str("; what it measured is kept beside the result that counted already");
+            }
             Some(Repetition::Diverged { port }) => told.push_str(&format!(
                 "; its output {port} is another than that of the result that counts, beside which what it gave is kept"
             )),
