@@ -231,7 +231,7 @@ kind!(
 );
 kind!(
     /// A cell whose output differs every time.
-    Clock, ClockParameters, "clock", "Gives the time it took.", Exact, true
+    Clock, ClockParameters, "clock", "Gives the time.", Exact, true
 );
 kind!(
     /// A cell that fails at first.
