@@ -15,6 +15,7 @@ mod support;
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 
+use camino::Utf8Path;
 use provenir_execution::{Cell, Context, Execution, Inputs};
 use provenir_kinds::train::TrainParameters;
 use provenir_train::TrainExecution;
@@ -29,9 +30,11 @@ const SIZES: [usize; 6] = [1, 4, 8, 16, 32, 64];
 /// Milliseconds a step and policy: the least of the epochs after the first.
 fn time(parameters: &TrainParameters, inputs: &Inputs, size: usize) -> Result<f64, Box<dyn Error>> {
     let cancelled = AtomicBool::new(false);
-    // No training here is long enough to write a checkpoint.
+    // Checkpoints, if the machine is slow enough for any, are gone with the folder: nothing goes on from what was timed before.
+    let scratch = tempfile::tempdir()?;
+    let scratch = Utf8Path::from_path(scratch.path()).ok_or("a temporary folder whose name is not UTF-8")?;
     let contexts: Vec<_> = (0..size)
-        .map(|_| Context::new(&Silent, &cancelled, "target/unused"))
+        .map(|member| Context::new(&Silent, &cancelled, scratch.join(member.to_string())))
         .collect();
     let members: Vec<TrainParameters> = (0..size as u64)
         .map(|seed| TrainParameters {
