@@ -23,6 +23,14 @@ pub struct Table {
 }
 
 impl Table {
+    /// Whether both have the same columns in memory, as a clone has: sure where it holds, and found out at once.
+    #[must_use]
+    pub fn is_clone_of(&self, other: &Self) -> bool {
+        let mut columns = self.batch.columns().iter().zip(other.batch.columns());
+        Arc::ptr_eq(self.batch.schema_ref(), other.batch.schema_ref())
+            && columns.all(|(own, other)| Arc::ptr_eq(own, other))
+    }
+
     /// Takes a record batch; columns of related types are converted without loss.
     pub fn new(batch: &RecordBatch) -> Result<Self, TableError> {
         if batch.num_columns() == 0 {

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use provenir_nn::{NnError, Widths, select_rows};
+use provenir_nn::{Forward, NnError, Widths, select_rows};
 use provenir_policy::Standardisation;
 use provenir_table::Matrix;
 use tch::{Device, Tensor};
@@ -23,13 +23,18 @@ pub(crate) fn padded(widths: Widths) -> Widths {
     }
 }
 
-/// The data sets of K policies, N samples each, one after another.
+/// The data sets of K policies, N samples each. Samples are counted through all of them, policy after policy, although policies
+/// that learn from one data set have it in memory once.
 pub(crate) struct Data {
-    /// Standardised, `[K · N, in]`; 0 beyond the width of its data set.
+    /// Standardised, of S data sets one after another, `[S · N, in]`; 0 beyond the width of its data set.
     pub(crate) observations: Tensor,
-    /// `[K · N, out]`; 0 beyond the width of its data set.
+    /// `[S · N, out]`; 0 beyond the width of its data set.
     pub(crate) actions: Tensor,
-    /// The widths of each data set, `[K]`.
+    /// Which data set each policy has, `[K]`.
+    pub(crate) sets: Vec<usize>,
+    /// How far what is in memory stands before what is counted, for each policy, `[K, 1]`; nothing where each has a data set of its own.
+    ahead: Option<Tensor>,
+    /// The widths of each policy's data set, `[K]`.
     pub(crate) widths: Vec<Widths>,
     /// K.
     pub(crate) members: usize,
@@ -38,10 +43,12 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// From the standardised observations and the actions of each policy's data set, all of one size and of one padded shape.
+    /// From the standardised observations and the actions of data sets, all of one size and of one padded shape, and which of them each
+    /// policy has.
     pub(crate) fn new(
         observations: &[&Matrix],
         actions: &[&Matrix],
+        sets: Vec<usize>,
         device: Device,
     ) -> Result<Self, NnError> {
         let samples = observations.first().map_or(0, |matrix| matrix.rows());
@@ -72,23 +79,47 @@ impl Data {
         Ok(Self {
             observations: stack(observations, shape.map_or(0, |shape| shape.inputs))?,
             actions: stack(actions, shape.map_or(0, |shape| shape.outputs))?,
-            widths,
-            members: observations.len(),
+            ahead: ahead(&sets, samples, device)?,
+            widths: sets.iter().map(|set| widths[*set]).collect(),
+            members: sets.len(),
+            sets,
             samples,
         })
     }
 
     /// Those of some of the policies, which share their tensors with these.
     pub(crate) fn part(&self, members: &Range<usize>) -> Result<Self, NnError> {
-        let (start, count) = (members.start * self.samples, members.len() * self.samples);
-        let narrow = |tensor: &Tensor| tensor.f_narrow(0, start as i64, count as i64);
+        let sets = self.sets[members.clone()].to_vec();
         Ok(Self {
-            observations: narrow(&self.observations)?,
-            actions: narrow(&self.actions)?,
+            observations: self.observations.shallow_clone(),
+            actions: self.actions.shallow_clone(),
+            ahead: ahead(&sets, self.samples, self.device())?,
+            sets,
             widths: self.widths[members.clone()].to_vec(),
             members: members.len(),
             samples: self.samples,
         })
+    }
+
+    /// Where the samples that `index` names are in memory, `[J · B]` both: equally many of each policy, which may have several networks.
+    pub(crate) fn rows(&self, index: &Tensor) -> Result<Tensor, NnError> {
+        Ok(match &self.ahead {
+            None => index.shallow_clone(),
+            Some(ahead) => index
+                .f_view([self.members as i64, -1])?
+                .f_sub(ahead)?
+                .f_view([-1])?,
+        })
+    }
+
+    /// The input of networks becomes the observations in these [rows](Self::rows).
+    pub(crate) fn observations_into(&self, rows: &Tensor, forward: &mut Forward) -> Result<(), NnError> {
+        forward.load(&self.observations, rows)
+    }
+
+    /// `actions` (`[J, B, out]`) become those in these [rows](Self::rows).
+    pub(crate) fn actions_into(&self, rows: &Tensor, actions: &Tensor) -> Result<(), NnError> {
+        select_rows(&self.actions, rows, actions)
     }
 
     /// Where the tensors are.
@@ -112,11 +143,20 @@ impl Data {
     pub(crate) fn action_columns(&self) -> usize {
         self.actions.size()[1] as usize
     }
+}
 
-    /// The actions (`[K, B, out]`) of the K · B samples that `index` names, counted through all data sets.
-    pub(crate) fn actions_into(&self, index: &Tensor, actions: &Tensor) -> Result<(), NnError> {
-        select_rows(&self.actions, index, actions)
+/// [`Data::ahead`] of policies with these data sets.
+fn ahead(sets: &[usize], samples: usize, device: Device) -> Result<Option<Tensor>, NnError> {
+    if sets.iter().copied().eq(0..sets.len()) {
+        return Ok(None);
     }
+    let ahead = |(member, set): (usize, &usize)| (member as i64 - *set as i64) * samples as i64;
+    let ahead: Vec<i64> = sets.iter().enumerate().map(ahead).collect();
+    Ok(Some(
+        Tensor::f_from_slice(&ahead)?
+            .f_view([-1, 1])?
+            .f_to_device(device)?,
+    ))
 }
 
 /// A value for each network, `[J, 1]`.
@@ -192,6 +232,41 @@ pub(crate) fn standardised(observations: &Matrix, standardisation: &Standardisat
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn policies_with_one_data_set_find_the_same_samples_as_with_copies_of_it() {
+        const SAMPLES: usize = 5;
+        let matrix = |width: usize, start: usize| {
+            let values = (start..start + width * SAMPLES).map(|value| value as f32);
+            Matrix::new(width, values.collect()).unwrap()
+        };
+        let observations = [matrix(3, 0), matrix(4, 100), matrix(2, 200)];
+        let actions = [matrix(1, 300), matrix(2, 400), matrix(1, 500)];
+        let data = |different: &[usize], sets: &[usize]| {
+            let observations: Vec<&Matrix> = different.iter().map(|set| &observations[*set]).collect();
+            let actions: Vec<&Matrix> = different.iter().map(|set| &actions[*set]).collect();
+            Data::new(&observations, &actions, sets.to_vec(), Device::Cpu).unwrap()
+        };
+        let of_members = [1, 0, 1, 2, 2];
+        let once = data(&[0, 1, 2], &of_members);
+        let copied = data(&of_members, &[0, 1, 2, 3, 4]);
+        assert_eq!(once.observations.size()[0] as usize, 3 * SAMPLES);
+        assert_eq!(once.widths, copied.widths);
+        let found = |data: &Data, index: &Tensor| {
+            let rows = data.rows(index).unwrap();
+            [&data.observations, &data.actions].map(|all| all.index_select(0, &rows))
+        };
+        for members in [0..5, 1..4, 3..5, 0..1] {
+            let (once, copied) = (once.part(&members).unwrap(), copied.part(&members).unwrap());
+            assert_eq!(once.components(), copied.components());
+            // Two networks a policy, every sample.
+            let index: Vec<i64> = (0..members.len() * 2)
+                .flat_map(|network| (0..SAMPLES).map(move |sample| (network / 2 * SAMPLES + sample) as i64))
+                .collect();
+            let index = Tensor::from_slice(&index);
+            assert_eq!(found(&once, &index), found(&copied, &index));
+        }
+    }
 
     #[test]
     fn columns_get_mean_zero_and_deviation_one_and_constant_ones_zero() {

@@ -1,5 +1,5 @@
-use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 use provenir_api::protocol::Blame;
@@ -7,16 +7,17 @@ use provenir_execution::{Cell, Context, Execution, Failure, Inputs, Outputs};
 use provenir_kinds::train::{self, Train, TrainParameters};
 use provenir_nn::device::{Choice, Precision, Selected, select, set_precision, set_threads};
 use provenir_nn::{Schedule, Shape, Widths};
-use provenir_policy::{About, ActionMap, Activation, Policy, PolicySet, Squash, Standardisation};
+use provenir_policy::{About, ActionMap, Activation, Policy, PolicySet, Squash};
 use provenir_random::Stream;
 use provenir_table::demonstrations::Demonstrations;
-use provenir_table::{Matrix, Table, TableBuilder, TableError};
+use provenir_table::{Table, TableBuilder, TableError};
 use tch::Device;
 
 use crate::cloning::Setting;
 use crate::committee::side_by_side;
-use crate::data::{Data, Fitted, padded, standardisation, standardised};
+use crate::data::padded;
 use crate::learner::Descent;
+use crate::lesson::{Lesson, Source, load};
 use crate::method::{Findings, Method};
 use crate::methods::{Wanted, is_alike, method};
 use crate::run::{Company, Plan, failure, left_by_earlier_attempt, run};
@@ -66,10 +67,10 @@ pub(crate) fn train_all(
         Err(failure) => return cells.iter().map(|_| Err(failure.clone())).collect(),
     };
     let mut results: Vec<Option<Result<Outputs, Failure>>> = cells.iter().map(|_| None).collect();
-    let mut pupils = Vec::with_capacity(cells.len());
+    let mut pupils: Vec<Pupil<'_>> = Vec::with_capacity(cells.len());
     for (place, cell) in cells.iter().enumerate() {
         cell.context.info(&selected.reason);
-        match Pupil::new(place, *cell) {
+        match Pupil::new(place, *cell, &pupils) {
             Ok(pupil) => pupils.push(pupil),
             Err(failure) => results[place] = Some(Err(failure)),
         }
@@ -154,9 +155,7 @@ struct Pupil<'a> {
     /// Which cell of those that are executed.
     place: usize,
     cell: Cell<'a, TrainParameters>,
-    demos: Demonstrations,
-    validation: Option<Demonstrations>,
-    standardisation: Option<Standardisation>,
+    lesson: Rc<Lesson>,
     state: State,
 }
 
@@ -172,40 +171,40 @@ struct Steps {
 }
 
 impl<'a> Pupil<'a> {
-    fn new(place: usize, cell: Cell<'a, TrainParameters>) -> Result<Self, Failure> {
+    /// With the same lesson as one of the others where it is the same.
+    fn new(place: usize, cell: Cell<'a, TrainParameters>, others: &[Self]) -> Result<Self, Failure> {
         let Cell {
             parameters,
             inputs,
             context,
         } = cell;
-        let demos = Demonstrations::from_table(inputs.one("demos")?)?;
-        if demos.rows() == 0 {
-            return Err(Failure::stage("there are no demonstrations to learn from"));
-        }
+        let source = Source::new(parameters, inputs)?;
+        let known = others.iter().map(|other| &other.lesson);
+        let lesson = match known.into_iter().find(|lesson| lesson.is_of(&source)) {
+            Some(lesson) => Rc::clone(lesson),
+            None => Rc::new(Lesson::new(source)?),
+        };
+        lesson.tell(context);
         Ok(Self {
             place,
             cell,
-            validation: validation(inputs, &demos)?,
-            standardisation: parameters
-                .standardize
-                .then(|| standardise(&demos.observation, parameters.standardize_floor, context)),
+            lesson,
             state: left_by_earlier_attempt(u64::from(parameters.epochs), context)?,
-            demos,
         })
     }
 
     fn widths(&self) -> Widths {
         Widths {
-            inputs: self.demos.observation.width(),
-            outputs: self.demos.action.width(),
+            inputs: self.lesson.demos.observation.width(),
+            outputs: self.lesson.demos.action.width(),
         }
     }
 
     fn steps(&self) -> Steps {
         let Widths { inputs, outputs } = padded(self.widths());
         Steps {
-            samples: self.demos.rows(),
-            validation: self.validation.as_ref().map_or(0, Demonstrations::rows),
+            samples: self.lesson.demos.rows(),
+            validation: self.lesson.validation.as_ref().map_or(0, Demonstrations::rows),
             inputs,
             outputs,
             epochs: self.state.epochs,
@@ -226,13 +225,10 @@ fn train_together(
             pupil.cell.context.info(&told);
         }
     }
-    let data = load(pupils.iter().map(|pupil| Some(&pupil.demos)), pupils, device)?;
+    let lessons: Vec<&Rc<Lesson>> = pupils.iter().map(|pupil| &pupil.lesson).collect();
+    let data = load(&lessons, |lesson| Some(&lesson.demos), device)?;
     let data = data.ok_or_else(|| Failure::bug("no demonstrations to load"))?;
-    let validation = load(
-        pupils.iter().map(|pupil| pupil.validation.as_ref()),
-        pupils,
-        device,
-    )?;
+    let validation = load(&lessons, |lesson| lesson.validation.as_ref(), device)?;
     let setting = Setting {
         shape: shape(parameters, padded(pupils[0].widths())),
         data: &data,
@@ -307,30 +303,6 @@ fn train_together(
         .collect())
 }
 
-/// The data sets of all policies, standardised each as it is to be; nothing where they have none.
-fn load<'d>(
-    sets: impl Iterator<Item = Option<&'d Demonstrations>>,
-    pupils: &[Pupil<'_>],
-    device: Device,
-) -> Result<Option<Data>, Failure> {
-    let Some(sets) = sets.collect::<Option<Vec<_>>>() else {
-        return Ok(None);
-    };
-    let observations: Vec<Cow<'_, Matrix>> = sets
-        .iter()
-        .zip(pupils)
-        .map(|(set, pupil)| match &pupil.standardisation {
-            Some(standardisation) => Cow::Owned(standardised(&set.observation, standardisation)),
-            None => Cow::Borrowed(&set.observation),
-        })
-        .collect();
-    let observations: Vec<&Matrix> = observations.iter().map(AsRef::as_ref).collect();
-    let actions: Vec<&Matrix> = sets.iter().map(|set| &set.action).collect();
-    Data::new(&observations, &actions, device)
-        .map(Some)
-        .map_err(failure)
-}
-
 fn schedule(parameters: &TrainParameters) -> Schedule {
     let last = parameters.final_share;
     match parameters.schedule {
@@ -356,7 +328,7 @@ fn outputs(
         .table(
             "trust",
             TableBuilder::new()
-                .u64("sample", pupil.demos.sample.clone())
+                .u64("sample", pupil.lesson.demos.sample.clone())
                 .u64("drawn", memory.drawn)
                 .u64("selected", memory.selected)
                 .f64("trust", findings.trust)
@@ -370,52 +342,6 @@ fn outputs(
                 .unit("s")
                 .build()?,
         ))
-}
-
-/// The validation set, where one is wired that holds anything.
-fn validation(inputs: &Inputs, demos: &Demonstrations) -> Result<Option<Demonstrations>, Failure> {
-    let Some(table) = inputs.optional("validation") else {
-        return Ok(None);
-    };
-    let validation = Demonstrations::from_table(table)?;
-    if validation.rows() == 0 {
-        return Ok(None);
-    }
-    // What the widths follow from comes first: it says more than they do.
-    if demos.about.environment != validation.about.environment {
-        return Err(Failure::stage(format!(
-            "the observations to learn from are of the environment `{}`, those to validate on of `{}`",
-            demos.about.environment, validation.about.environment
-        ))
-        .help("wire both from demonstrations of one environment"));
-    }
-    if demos.about.time_feature != validation.about.time_feature {
-        let (with, without) = if demos.about.time_feature {
-            ("learn from (`demos`)", "validate on (`validation`)")
-        } else {
-            ("validate on (`validation`)", "learn from (`demos`)")
-        };
-        return Err(Failure::stage(format!(
-            "the observations to {with} end with the time feature, those to {without} do not"
-        ))
-        .help(
-            "wire both from demonstrations with the time feature, or both from demonstrations without it",
-        ));
-    }
-    for (what, ours, theirs) in [
-        ("observations", &demos.observation, &validation.observation),
-        ("actions", &demos.action, &validation.action),
-    ] {
-        if ours.width() != theirs.width() {
-            return Err(Failure::stage(format!(
-                "the {what} to learn from have {} entries, those to validate on {}",
-                ours.width(),
-                theirs.width()
-            ))
-            .help("wire both from demonstrations of one environment"));
-        }
-    }
-    Ok(Some(validation))
 }
 
 /// Where and how exactly these parameters compute, which holds from now on.
@@ -460,43 +386,14 @@ fn activation(activation: train::Activation) -> Activation {
     }
 }
 
-fn standardise(observations: &Matrix, floor: f64, context: &Context<'_>) -> Standardisation {
-    let Fitted {
-        standardisation,
-        constant,
-        raised,
-    } = standardisation(observations, floor);
-    let list = |columns: &[usize]| {
-        columns
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    if !constant.is_empty() {
-        context.info(format!(
-            "observations do not vary in columns {} (counted from 0): the policy learns nothing from them",
-            list(&constant)
-        ));
-    }
-    if !raised.is_empty() {
-        context.warn(format!(
-            "observations hardly vary in columns {} (counted from 0): standardised with a deviation of {floor}, the \
-             `standardize_floor`",
-            list(&raised)
-        ));
-    }
-    standardisation
-}
-
 /// Every kept committee of a member, from the training of all, as a policy that standardises what it observes and clips its
 /// actions to the environment's bounds.
 fn policies(pupil: &Pupil<'_>, member: usize, state: &State, method: &dyn Method) -> Result<Table, Failure> {
     let ensemble = method.policies();
     let width = pupil.widths().outputs;
     let about = About {
-        environment: pupil.demos.about.environment.clone(),
-        time_feature: pupil.demos.about.time_feature,
+        environment: pupil.lesson.demos.about.environment.clone(),
+        time_feature: pupil.lesson.demos.about.time_feature,
         method: pupil.cell.parameters.method.name().to_owned(),
         ..About::default()
     };
@@ -508,7 +405,7 @@ fn policies(pupil: &Pupil<'_>, member: usize, state: &State, method: &dyn Method
         let policy = Policy::new(
             side_by_side(committee)?,
             ensemble.shape().activation,
-            pupil.standardisation.clone(),
+            pupil.lesson.standardisation().cloned(),
             ActionMap {
                 squash: Squash::Clip,
                 low: vec![-1.0; width],

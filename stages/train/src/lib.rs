@@ -31,6 +31,7 @@ mod committee;
 mod data;
 mod execution;
 mod learner;
+mod lesson;
 mod method;
 mod methods;
 mod order;

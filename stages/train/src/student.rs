@@ -131,8 +131,9 @@ impl Student {
             targets,
             slopes,
         } = &mut self.passes[place];
-        forward.load(&data.observations, index)?;
-        data.actions_into(index, targets)?;
+        let rows = data.rows(index)?;
+        data.observations_into(&rows, forward)?;
+        data.actions_into(&rows, targets)?;
         forward.run(&self.learner.ensemble)?;
         let residuals = backward.output().shallow_clone();
         Ok(Batch {

@@ -19,8 +19,8 @@ pub(crate) struct Sweep<'a> {
 struct Part {
     rows: Range<usize>,
     forward: Forward,
-    /// Samples of each network, counted through all data sets, `[J · B]`.
-    index: Tensor,
+    /// Where the samples of each network are ([`Data::rows`]), `[J · B]`.
+    places: Tensor,
 }
 
 impl<'a> Sweep<'a> {
@@ -53,7 +53,7 @@ impl<'a> Sweep<'a> {
                     .collect();
                 Ok(Part {
                     forward: Forward::new(ensemble, rows.len())?,
-                    index: Tensor::f_from_slice(&index)?.f_to_device(data.device())?,
+                    places: data.rows(&Tensor::f_from_slice(&index)?.f_to_device(data.device())?)?,
                     rows,
                 })
             })
@@ -68,14 +68,19 @@ impl<'a> Sweep<'a> {
         ensemble: &Ensemble,
         mut take: impl FnMut(Range<usize>, &Tensor, &Tensor) -> Result<(), NnError>,
     ) -> Result<(), NnError> {
-        for Part { rows, forward, index } in &mut self.parts {
-            forward.load(&self.data.observations, index)?;
+        for Part {
+            rows,
+            forward,
+            places,
+        } in &mut self.parts
+        {
+            self.data.observations_into(places, forward)?;
             forward.run(ensemble)?;
             let output = forward.output();
             let actions = self
                 .data
                 .actions
-                .f_index_select(0, index)?
+                .f_index_select(0, places)?
                 .f_view(output.size().as_slice())?;
             take(rows.clone(), output, &actions)?;
         }

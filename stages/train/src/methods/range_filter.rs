@@ -30,8 +30,8 @@ fn samples_within(data: &Data, bound: f64) -> Result<Vec<Vec<usize>>, NnError> {
     data.actions.f_copy_data(&mut actions, count)?;
     // What lies beyond the components of a data set is 0, and within every bound.
     let columns = data.action_columns();
-    let sets = actions.chunks(data.samples * columns);
-    Ok(sets
+    let within: Vec<Vec<usize>> = actions
+        .chunks(data.samples * columns)
         .map(|actions| {
             let is_within = |action: &[f32]| action.iter().all(|value| f64::from(value.abs()) <= bound);
             let rows = actions.chunks(columns).enumerate();
@@ -39,5 +39,6 @@ fn samples_within(data: &Data, bound: f64) -> Result<Vec<Vec<usize>>, NnError> {
                 .map(|(sample, _)| sample)
                 .collect()
         })
-        .collect())
+        .collect();
+    Ok(data.sets.iter().map(|set| within[*set].clone()).collect())
 }

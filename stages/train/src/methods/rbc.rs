@@ -80,9 +80,9 @@ impl Player {
         })
     }
 
-    /// Squared errors of the chunk's samples, `[K, n]`.
-    fn errors(&mut self, data: &Data, index: &Tensor, targets: &Tensor) -> Result<Tensor, NnError> {
-        self.chunk.load(&data.observations, index)?;
+    /// Squared errors of the chunk's samples, which are in these [rows](Data::rows), `[K, n]`.
+    fn errors(&mut self, data: &Data, rows: &Tensor, targets: &Tensor) -> Result<Tensor, NnError> {
+        data.observations_into(rows, &mut self.chunk)?;
         self.chunk.run(&self.learner.ensemble)?;
         squared_error(
             self.chunk.output(),
@@ -120,12 +120,13 @@ fn judge(
     blocks: &Blocks,
     loss: &LeastSquares,
 ) -> Result<(Tensor, Selection), NnError> {
-    data.actions_into(index, targets)?;
-    let errors = policy.errors(data, index, targets)?;
+    let rows = data.rows(index)?;
+    data.actions_into(&rows, targets)?;
+    let errors = policy.errors(data, &rows, targets)?;
     let mut selection;
     let median;
     if let Some(challenger) = challenger {
-        let rival = challenger.errors(data, index, targets)?;
+        let rival = challenger.errors(data, &rows, targets)?;
         selection = blocks.select(&errors.f_sub(&rival)?)?;
         median = loss.of_difference(selection.median.f_unsqueeze(1)?)?;
     } else {

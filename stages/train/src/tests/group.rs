@@ -15,21 +15,30 @@ pub(super) struct Member {
 
 impl Member {
     pub(super) fn new(parameters: &TrainParameters, seed: u64, rows: usize) -> Self {
-        let demos = with_outliers(demonstrations_of_robot(seed, rows, seed), rows / 10);
-        let validation = demonstrations_of_robot(seed, 40, 100 + seed)
-            .into_table()
-            .unwrap();
+        Self::learning_from(parameters, seed, lesson(seed, rows))
+    }
+
+    fn learning_from(parameters: &TrainParameters, seed: u64, inputs: Inputs) -> Self {
         Self {
             parameters: TrainParameters {
                 seed,
                 learning_rate: 1e-3 * (1 + seed) as f64,
                 ..parameters.clone()
             },
-            inputs: inputs(&demos).with_table("validation", validation),
+            inputs,
             folder: tempfile::tempdir().unwrap(),
             listener: Listener::default(),
         }
     }
+}
+
+/// What there is to learn from of a robot that follows from the seed.
+fn lesson(seed: u64, rows: usize) -> Inputs {
+    let demos = with_outliers(demonstrations_of_robot(seed, rows, seed), rows / 10);
+    let validation = demonstrations_of_robot(seed, 40, 100 + seed)
+        .into_table()
+        .unwrap();
+    inputs(&demos).with_table("validation", validation)
 }
 
 pub(super) fn together(members: &[&Member]) -> Vec<Result<Outputs, Failure>> {
@@ -84,6 +93,46 @@ fn a_cell_gives_the_same_alone_among_others_and_in_another_order() {
                 let said = member.listener.said.lock().unwrap();
                 assert!(said.iter().any(|(_, said)| *said == told), "{name}: {said:?}");
             }
+        }
+    }
+}
+
+#[test]
+fn cells_that_learn_from_the_same_tables_give_what_each_gives_alone() {
+    let mixed = of_every_rule()
+        .into_iter()
+        .map(|member| member.parameters)
+        .collect();
+    let of_one_method = every_method()
+        .into_iter()
+        .map(|(_, parameters)| vec![parameters; 5]);
+    for parameters in of_one_method.chain([mixed]) {
+        let each = || {
+            (0..)
+                .zip(&parameters)
+                .map(|(seed, parameters)| (seed, seed % 2, parameters))
+        };
+        let alone: Vec<_> = each()
+            .map(|(seed, data, parameters)| {
+                let member = Member::learning_from(parameters, seed, lesson(data, 120));
+                contents(together(&[&member])[0].as_ref().unwrap())
+            })
+            .collect();
+        // A clone is the same tables.
+        let lessons = [lesson(0, 120), lesson(1, 120)];
+        let members: Vec<Member> = each()
+            .map(|(seed, data, parameters)| {
+                Member::learning_from(parameters, seed, lessons[data as usize].clone())
+            })
+            .collect();
+        let results = together(&members.iter().collect::<Vec<_>>());
+        for ((result, alone), member) in results.iter().zip(&alone).zip(&members) {
+            assert_eq!(
+                contents(result.as_ref().unwrap()),
+                *alone,
+                "{:?}",
+                member.parameters
+            );
         }
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn data(seeds: &[u64]) -> Data {
         .collect();
     let observations: Vec<&Matrix> = sets.iter().map(|demos| &demos.observation).collect();
     let actions: Vec<&Matrix> = sets.iter().map(|demos| &demos.action).collect();
-    Data::new(&observations, &actions, Device::Cpu).unwrap()
+    Data::new(&observations, &actions, (0..sets.len()).collect(), Device::Cpu).unwrap()
 }
 
 pub(super) fn setting<'a>(data: &'a Data, seeds: &[u64], clip: Option<f64>) -> Setting<'a> {
