@@ -1,7 +1,10 @@
+mod processor;
+
+use pulp::Arch;
 use tch::{Kind, Tensor};
 
+use self::processor::{Move, floats};
 use crate::ensemble::{from_host, to_host};
-use crate::shape::COLUMNS;
 use crate::{Ensemble, Gradient, NnError};
 
 /// Adam's constants.
@@ -38,20 +41,18 @@ impl Default for AdamSettings {
 pub struct Adam {
     settings: AdamSettings,
     members: usize,
+    /// Of all networks, `[K, P]`.
+    parameters: Tensor,
     /// Gradients of all networks, `[K, P]`.
     gradient: Tensor,
     /// Mean of gradients, `[K, P]`.
     mean: Tensor,
     /// Mean of squared gradients, `[K, P]`.
     square: Tensor,
-    blocks: Vec<Block>,
-    /// All that changes from step to step, `[C, K, 1]`, at a place that stays: `slope`, `offset` and `kept`.
+    backend: Backend,
+    /// All that changes from step to step, `[C, K, 1]`, at a place that stays: two numbers that a step's moves are computed by, and,
+    /// where weights decay, what is left of the parameters.
     constants: Tensor,
-    /// What a step's moves are computed by, for each network, `[K, 1]`: see [`Adam::step`].
-    slope: Tensor,
-    offset: Tensor,
-    /// What weight decay leaves of the parameters, for each network, `[K, 1]`.
-    kept: Option<Tensor>,
     /// The constants of steps to come, `[S, C, K, 1]`; `ahead` of them are still to be taken.
     announced: Tensor,
     ahead: usize,
@@ -60,24 +61,20 @@ pub struct Adam {
     steps: u64,
 }
 
-/// Columns of all the tensors, narrow enough that they stay in the processor's cache through the operations of a step.
-struct Block {
-    parameters: Tensor,
-    gradient: Tensor,
-    mean: Tensor,
-    square: Tensor,
-    scratch: Tensor,
+/// What computes a step.
+enum Backend {
+    /// With these instructions.
+    Processor(Arch),
+    /// LibTorch, which needs room for a number for each parameter.
+    Accelerator { scratch: Tensor },
 }
-
-/// Floats of one tensor in a block.
-const BLOCK: usize = 32_768;
 
 /// Means below these sizes become zero every so many steps. The means of a unit that no sample activates any more die out
 /// geometrically, into subnormal numbers, on which a processor computes many times slower: a step took half as long again.
 /// The movement they stand for is less than a rounding of any parameter, and far from subnormal numbers after the
 /// decay of that many steps.
-const LEAST_MEAN: f64 = 1e-30;
-const LEAST_SQUARE: f64 = 1e-36;
+const LEAST_MEAN: f32 = 1e-30;
+const LEAST_SQUARE: f32 = 1e-36;
 const FLUSH_EVERY: u64 = 64;
 
 impl Adam {
@@ -86,51 +83,35 @@ impl Adam {
         Self::over(ensemble.flat(), gradient.flat(), settings)
     }
 
-    /// For rows of parameters and their gradient, `[K, P]` both, P a multiple of [`COLUMNS`].
+    /// For rows of parameters and their gradient, `[K, P]` both.
     pub(crate) fn over(
         parameters: &Tensor,
         gradient: &Tensor,
         settings: AdamSettings,
     ) -> Result<Self, NnError> {
-        let (members, length) = parameters.size2()?;
-        let mean = parameters.f_zeros_like()?;
-        let square = parameters.f_zeros_like()?;
-        let columns = if parameters.device().is_cuda() {
-            length
+        let (members, _) = parameters.size2()?;
+        let device = parameters.device();
+        let backend = if device.is_cuda() {
+            let scratch = parameters.f_zeros_like()?;
+            Backend::Accelerator { scratch }
         } else {
-            ((BLOCK / members as usize / COLUMNS).max(1) * COLUMNS) as i64
+            Backend::Processor(Arch::new())
         };
-        let scratch = Tensor::f_zeros([members, columns.min(length)], (Kind::Float, parameters.device()))?;
-        let blocks = (0..length)
-            .step_by(columns as usize)
-            .map(|start| {
-                let count = columns.min(length - start);
-                Ok(Block {
-                    parameters: parameters.f_narrow(1, start, count)?,
-                    gradient: gradient.f_narrow(1, start, count)?,
-                    mean: mean.f_narrow(1, start, count)?,
-                    square: square.f_narrow(1, start, count)?,
-                    scratch: scratch.f_narrow(1, 0, count)?,
-                })
-            })
-            .collect::<Result<_, NnError>>()?;
         let decays = settings.weight_decay > 0.0;
         let count = if decays { 3 } else { 2 };
-        let constants = Tensor::f_zeros([count, members, 1], (Kind::Float, parameters.device()))?;
+        let constants = Tensor::f_zeros([count, members, 1], (Kind::Float, device))?;
         Ok(Self {
             settings,
             members: members as usize,
-            slope: constants.f_get(0)?,
-            offset: constants.f_get(1)?,
-            kept: decays.then(|| constants.f_get(2)).transpose()?,
+            backend,
             constants,
             announced: Tensor::new(),
             ahead: 0,
-            norms: Tensor::f_zeros([members], (Kind::Float, parameters.device()))?,
+            norms: Tensor::f_zeros([members], (Kind::Float, device))?,
+            mean: parameters.f_zeros_like()?,
+            square: parameters.f_zeros_like()?,
+            parameters: parameters.shallow_clone(),
             gradient: gradient.shallow_clone(),
-            mean,
-            square,
-            blocks,
             steps: 0,
         })
     }
@@ -147,8 +128,8 @@ impl Adam {
     /// norm that is not scaled down.
     ///
     /// With m and v the two means and t the number of the step, a parameter moves by
-    /// −rate · m / (1 − β₁ᵗ) / (√(v / (1 − β₂ᵗ)) + ε), computed as m / (c √v + d), where c and d depend on step and network
-    /// alone: the fewest passes over memory that LibTorch's operations allow.
+    /// −rate · m / (1 − β₁ᵗ) / (√(v / (1 − β₂ᵗ)) + ε). That is computed as −c · m / (√v + d) on a processor, and as m / (c √v + d) on a
+    /// GPU, which takes the fewest passes over memory that LibTorch's operations allow; c and d depend on step and network alone.
     pub fn step(&mut self, rates: &[f64], clip: Option<f64>) -> Result<Tensor, NnError> {
         self.prepare(rates)?;
         self.apply(clip)?;
@@ -182,9 +163,18 @@ impl Adam {
             assert_eq!(rates.len(), self.members, "a learning rate for each network");
             let bias1 = 1.0 - libm::pow(beta1, step as f64);
             let bias2_root = (1.0 - libm::pow(beta2, step as f64)).sqrt();
-            values.extend(rates.iter().map(|rate| (-(bias1 / bias2_root) / rate) as f32));
-            values.extend(rates.iter().map(|rate| (-(bias1 * epsilon) / rate) as f32));
-            if self.kept.is_some() {
+            let each = rates.iter();
+            match self.backend {
+                Backend::Processor(_) => {
+                    values.extend(each.map(|rate| (rate * bias2_root / bias1) as f32));
+                    values.extend(rates.iter().map(|_| (epsilon * bias2_root) as f32));
+                }
+                Backend::Accelerator { .. } => {
+                    values.extend(each.map(|rate| (-(bias1 / bias2_root) / rate) as f32));
+                    values.extend(rates.iter().map(|rate| (-(bias1 * epsilon) / rate) as f32));
+                }
+            }
+            if weight_decay > 0.0 {
                 values.extend(rates.iter().map(|rate| (1.0 - rate * weight_decay) as f32));
             }
         }
@@ -218,42 +208,81 @@ impl Adam {
 
     /// The second part of a step: moves the parameters.
     pub fn apply(&mut self, clip: Option<f64>) -> Result<(), NnError> {
+        match self.backend {
+            Backend::Processor(arch) => {
+                self.apply_on_processor(arch, clip);
+                Ok(())
+            }
+            Backend::Accelerator { .. } => self.apply_on_accelerator(clip),
+        }
+    }
+
+    fn apply_on_processor(&mut self, arch: Arch, clip: Option<f64>) {
+        let length = self.parameters.size()[1] as usize;
         let AdamSettings { beta1, beta2, .. } = self.settings;
-        let norms = self.gradient.f_norm_scalaropt_dim(2.0, 1, true)?;
-        // As `torch.nn.utils.clip_grad_norm_`: the constant keeps the quotient finite.
-        let scale = clip
-            .map(|clip| {
-                norms
-                    .f_add_scalar(1e-6)?
-                    .f_reciprocal()?
-                    .f_mul_scalar(clip)?
-                    .f_clamp_max(1.0)
-            })
-            .transpose()?;
-        for block in &mut self.blocks {
-            let Block {
+        let shares = [(1.0 - beta1) as f32, (1.0 - beta2) as f32];
+        let constants = floats(&mut self.constants);
+        let parameters = floats(&mut self.parameters).chunks_exact_mut(length);
+        let gradients = floats(&mut self.gradient).chunks_exact(length);
+        let means = floats(&mut self.mean).chunks_exact_mut(length);
+        let squares = floats(&mut self.square).chunks_exact_mut(length);
+        let networks = parameters.zip(gradients).zip(means.zip(squares));
+        let norms = floats(&mut self.norms);
+        for (network, ((parameters, gradient), (mean, square))) in networks.enumerate() {
+            let norm = processor::norm(arch, gradient);
+            norms[network] = norm as f32;
+            Move {
                 parameters,
                 gradient,
                 mean,
                 square,
-                scratch,
-            } = block;
-            if let Some(scale) = &scale {
-                let _ = gradient.f_mul_out(scratch, scale)?;
-                let _ = mean.f_lerp_(scratch, 1.0 - beta1)?;
-                let _ = scratch.f_square_()?;
-            } else {
-                let _ = mean.f_lerp_(gradient, 1.0 - beta1)?;
-                let _ = gradient.f_square_out(scratch)?;
+                // As `torch.nn.utils.clip_grad_norm_`: the constant keeps the quotient finite.
+                scale: clip.map_or(1.0, |clip| (clip / (norm + 1e-6)).min(1.0) as f32),
+                shares,
+                rate: constants[network],
+                epsilon: constants[self.members + network],
+                kept: constants.get(2 * self.members + network).copied().unwrap_or(1.0),
             }
-            let _ = square.f_lerp_(scratch, 1.0 - beta2)?;
-            let _ = square.f_sqrt_out(scratch)?;
-            let _ = self.offset.f_addcmul_out(scratch, scratch, &self.slope)?;
-            if let Some(kept) = &self.kept {
-                let _ = parameters.f_mul_(kept)?;
-            }
-            let _ = parameters.f_addcdiv_(mean, scratch)?;
+            .take(arch);
         }
+    }
+
+    fn apply_on_accelerator(&mut self, clip: Option<f64>) -> Result<(), NnError> {
+        let Self {
+            settings: AdamSettings { beta1, beta2, .. },
+            parameters,
+            gradient,
+            mean,
+            square,
+            backend: Backend::Accelerator { scratch },
+            constants,
+            ..
+        } = self
+        else {
+            return Ok(());
+        };
+        let norms = gradient.f_norm_scalaropt_dim(2.0, 1, true)?;
+        if let Some(clip) = clip {
+            let scale = norms
+                .f_add_scalar(1e-6)?
+                .f_reciprocal()?
+                .f_mul_scalar(clip)?
+                .f_clamp_max(1.0)?;
+            let _ = gradient.f_mul_out(scratch, &scale)?;
+            let _ = mean.f_lerp_(scratch, 1.0 - *beta1)?;
+            let _ = scratch.f_square_()?;
+        } else {
+            let _ = mean.f_lerp_(gradient, 1.0 - *beta1)?;
+            let _ = gradient.f_square_out(scratch)?;
+        }
+        let _ = square.f_lerp_(scratch, 1.0 - *beta2)?;
+        let _ = square.f_sqrt_out(scratch)?;
+        let (slope, offset) = (constants.f_get(0)?, constants.f_get(1)?);
+        let _ = offset.f_addcmul_out(scratch, scratch, &slope)?;
+        if constants.size()[0] > 2 {
+            let _ = parameters.f_mul_(&constants.f_get(2)?)?;
+        }
+        let _ = parameters.f_addcdiv_(mean, scratch)?;
         self.norms.f_copy_(&norms.f_squeeze_dim(1)?)?;
         Ok(())
     }
@@ -263,16 +292,17 @@ impl Adam {
         if !self.steps.is_multiple_of(FLUSH_EVERY) {
             return Ok(());
         }
-        for Block {
-            mean,
-            square,
-            scratch,
-            ..
-        } in &mut self.blocks
-        {
-            let _ = mean.f_abs_out(scratch)?;
-            let _ = scratch.f_threshold_backward_grad_input(mean, mean, LEAST_MEAN)?;
-            let _ = square.f_threshold_(LEAST_SQUARE, 0.0)?;
+        match &mut self.backend {
+            Backend::Processor(arch) => {
+                processor::flush(*arch, floats(&mut self.mean), LEAST_MEAN);
+                processor::flush(*arch, floats(&mut self.square), LEAST_SQUARE);
+            }
+            Backend::Accelerator { scratch } => {
+                let mean = &mut self.mean;
+                let _ = mean.f_abs_out(scratch)?;
+                let _ = scratch.f_threshold_backward_grad_input(mean, mean, f64::from(LEAST_MEAN))?;
+                let _ = self.square.f_threshold_(f64::from(LEAST_SQUARE), 0.0)?;
+            }
         }
         Ok(())
     }
@@ -448,7 +478,6 @@ mod tests {
     }
 
     fn follow_the_formula(decay: f64) {
-        // Wide enough for several blocks.
         let shape = shape(90, &[300, 150], 7, Activation::Relu);
         let rates = [1e-3, 0.0, 3e-2];
         let mut learner = Learner::new(&shape, &streams(&[0, 1, 2]), 1).unwrap();
@@ -457,7 +486,6 @@ mod tests {
             ..AdamSettings::default()
         };
         learner.adam = Adam::new(&learner.ensemble, &learner.gradient, settings).unwrap();
-        assert!(learner.adam.blocks.len() > 1);
         let initial = to_host(learner.ensemble.flat()).unwrap();
         let length = initial.len() / 3;
         let mut references: Vec<Reference> = initial
@@ -474,6 +502,9 @@ mod tests {
             let size = [1e-2 / f64::from(step), 1.0, 1e-4];
             let gradient: Vec<f32> = (0..3 * length)
                 .map(|index| (stream.normal() * size[index / length]) as f32)
+                // Some never have any.
+                .enumerate()
+                .map(|(index, value)| if index % 7 == 0 { 0.0 } else { value })
                 .collect();
             from_host(
                 &mut learner.gradient.flat().shallow_clone(),

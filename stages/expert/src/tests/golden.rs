@@ -7,15 +7,15 @@ use provenir_policy::PolicySet;
 use super::*;
 
 /// Of `policy` and `history`, on the platform they were recorded on.
-const PLATFORM: &str = "Intel(R) Xeon(R) Processor avx avx2 avx512f avx512dq avx512ifma avx512cd avx512bw avx512vl avx_vnni avx512_bf16 avx512vbmi avx512_vbmi2 avx512_vnni avx512_bitalg avx512_vpopcntdq avx512_fp16 LibTorch 2.11.0";
+const PLATFORM: &str = "AMD EPYC avx avx2 LibTorch 2.11.0";
 const DIGESTS: [[&str; 2]; 2] = [
     [
-        "facd582d84fe63434e3f97f7bd41a18f35ee57cd50631d8b796a0ce5d0ad514b",
-        "44e6c975254460c0c5e59b600f4a9a92ad029331249e03636e1179b3d11456e2",
+        "1686e0beabad38abb3da5622e541afaab74a794a128a2e7f1dbd00c5c45125e2",
+        "8684347451e21463bdabf4363f2465c21c16696df24c20a82d9a81fe217bb8bb",
     ],
     [
-        "0ccf33ceae6ca376c88602392f157538bd919e77070be483d9bce0c4b1c44f56",
-        "bbf87e708d4a5e62f24035f9db1d414a18db81debc9e1dc64261f9ac2be5a13b",
+        "9cefc0a9ada3147f0886df24030f04906851a18b9a152d82bc8ba110c55911a1",
+        "2ad221c5f564dd3b7a2d4796a06230fbdc2ebf3522551971e977ef7cfb587994",
     ],
 ];
 

@@ -13,8 +13,8 @@ const RECORDED: [(&str, [&str; 3], [f32; 4]); 9] = [
     (
         "bc",
         [
-            "8c6e86d08a33952d248c6517f297f6bd612794ca1658c276efe9aeaa7915cdc0",
-            "4686c019b365affd19d300064e89ba67d45057815786a2676bc07f654f8e4534",
+            "ee9223bd07db5cefda9bf7ab9966078b0436844a76f36322ae5eae1b467f20a3",
+            "b2f54b099e63059b375594d2b087e1ec12a0baec0a497ab190adec192e3add26",
             "3255007c2c7672176f8e4bc01730cdd36ac350d62d36755c5c8b0e8bdcc48b05",
         ],
         [0.047_087_67, -0.109_233_25, 0.007_934_122, 0.191_916_5],
@@ -22,8 +22,8 @@ const RECORDED: [(&str, [&str; 3], [f32; 4]); 9] = [
     (
         "rbc",
         [
-            "acd5d986a57a313c09169d65f28fd70ac9286854eb2829515d6ea07ef268f0a2",
-            "e3d09a2504157036676d162814a989ca474327cb029d7ec4f51982874a1a4b07",
+            "3321358dd091b460e21c34921ea40dee2e30af1dfec08f91b91913b2db96c4a4",
+            "4dbd55244f336aa399ef7c9c0a25076c884f3fb0d54e816413a10fb26da0a12a",
             "1815b0eace1027a241746d5c425858e53696e33af100c6163544490282e0e9fb",
         ],
         [0.047_376_424, -0.109_734_75, 0.010_521_891_5, 0.192_292_9],
@@ -31,17 +31,17 @@ const RECORDED: [(&str, [&str; 3], [f32; 4]); 9] = [
     (
         "noisy-bc",
         [
-            "f55b3aaf0c92d5cb1d5707e31f1d99a86bba32692a1c17d15c9f9e347adbb41f",
-            "f06d62255dc8cbdeb9f13de76e8b87d8c8e5323a7789b7cc6d21f558c7f6177e",
-            "0efef1cdebaa13d167220b99494592b2fafc6bb5250a39efd801e3d36f8c4551",
+            "98fc3f42637b63232746f54e6b291a2ba145e6042f168117754e944bfd10330e",
+            "0e01b9a13ee3608efcc5f285fd7ff0942c7dc5b73219bef42fccc1ad285f8341",
+            "07aaa1d141847e7d2e8757d30a19d33d9a5081d654b1dcf501cc7fc38583d848",
         ],
         [-0.128_767_2, -0.133_199_68, 0.053_972_222, -0.139_023_9],
     ),
     (
         "trimmed",
         [
-            "5498fcda5c9df7ccf5a148bc51a47304d8588580c4d8d2c62f5b3194d0c80880",
-            "1bfa4c18e7021bee3337c42b1ee3f506a0fabb212525d4297e074d8187daee06",
+            "6b1c28a2db7479fa1582c62c7cbeedc6b874709e1cdd52a172d31b7c8128fdae",
+            "eb2df18c9dc53992b7bbf3bc408dfe31f7bf912250c863bb70cb748c2e2d4ebb",
             "1dc2a34ae7a2a309fe9b7f6420c897c5c5f1b34e6c020f0623a67361e3c10029",
         ],
         [0.081_275_81, -0.099_976_33, 0.019_899_407, 0.217_484_73],
@@ -49,26 +49,26 @@ const RECORDED: [(&str, [&str; 3], [f32; 4]); 9] = [
     (
         "mixture",
         [
-            "77b13d5fb386c1802fc79eee2b7ac11425dba5d99f830807c033e22543bf2a57",
-            "3c045addddf5d9c35891adc6722b2134d09bf5173ee83264f587e64d19cc7836",
-            "a670ee7d45c22fff5c1f1ff018972d61f5e426d71887f4e434fdba1aedecabfb",
+            "19badf8428719e0e1cdee8c1e5f650352fb789650de43ed73adecff5f97ca01c",
+            "7bc402f84b9f6bbccba8714718cda4f95cd4f34c9d832874a7d0915b08479a9d",
+            "5c382988bad406d54e8b19b61fc9b085a0eaa0297e9bd780819414f0af8f6fb6",
         ],
         [0.063_475_646, -0.106_325_686, 0.014_348_044, 0.203_004_27],
     ),
     (
         "robust-loss",
         [
-            "836ad01be742f4cb03916db2173763d95169ffb534d7a7abd7eb6b3360a5749b",
-            "1f01efc39478cdd6d8465b9d18eb2e6e428312d0d39846fa566858fcc44f86b1",
-            "40d182905cccd8edf2e1d08ae8d4423c0fdc6b570d2486833c1049e5d1c21f91",
+            "b2d9076e94090e87492bab59bf915f51ecdb70cc4ecbc4d83a244c9f71baa53f",
+            "0272c8e9668be13d54ea0868ce2ab37a1909d94f9d8dd39c02a88b7e2e907897",
+            "6e075ce6b91fccdc4e4100b234753ab73ee926679b9ac1ac75c49c81c9834717",
         ],
         [0.048_772_25, -0.108_597_15, 0.008_765_046_5, 0.193_929_7],
     ),
     (
         "co-teaching",
         [
-            "d42a7b7e45ec5ade4fcd350a1ea32ab85061fcc5afe6471cb62894bd6c048054",
-            "937af91d47e6ebc133be7361c4bc475dcd61f369a4e51f110bbf45bbdd29b2bd",
+            "8abfda479063e11c0bb1aff87650359266f126b5ebdd507630709ee0e8f5e8f9",
+            "0562f05d9e0f31dab6d1ca65d08f4aef7166979d1e4d5d589f6dcb17de6be735",
             "3fc79feb89b893ab66b848534c0b2e127f20b3d00b8b1d9bd6f26f92e07ba3e3",
         ],
         [0.049_158_752, -0.112_463_32, 0.008_389_916, 0.188_591_61],
@@ -76,8 +76,8 @@ const RECORDED: [(&str, [&str; 3], [f32; 4]); 9] = [
     (
         "filter",
         [
-            "e4e3fbe32623102f714dd0700a3a8a5e774810564429477815cab28d5487d54d",
-            "94789c1fa979558197b6efbcc6d9d3ef58b667276d35b99408258711fb9fd0fc",
+            "986d93c241a5acfbbc295bcfc96c01d0a78982be93a839a9e0cda30c703c7830",
+            "4b8b9cf0877b4c07d91d3e28bdbd2a98d55a2d9588c4389eb5a483f9e44a116a",
             "09983471b4f25bcae4594eac2d402ec48f5ea30d79a4f9ca1d28a7e941a89d50",
         ],
         [0.090_164_83, -0.019_752_268, 0.007_076_543_3, 0.199_200_93],
@@ -85,8 +85,8 @@ const RECORDED: [(&str, [&str; 3], [f32; 4]); 9] = [
     (
         "range-filter",
         [
-            "fd838989baceb428bfdf75d61f7a95377da57435db661bb4a7e68314c1f5c1b3",
-            "207436fad74ff393b8497d45a6eef5a2272576ba0e0754e192772405996ebf02",
+            "60336f8a4b46205340bdb12b681cdd12cdbb54fcde063cc2b06c31680e306698",
+            "3de8f9c4fad58861345ffe08ac6a40e4c98e69aa54c476c5cb1605bc58582020",
             "de483778250c73971d6caea0f7ece61d4dfb1e6785eb11c99726e0eed3b06cd1",
         ],
         [0.064_021_066, -0.106_332_15, 0.016_454_3, 0.192_359_85],
