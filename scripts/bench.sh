@@ -27,7 +27,7 @@ bench memory
 echo "== inference"
 bench inference --quick 2>/dev/null | grep -E 'time:|thrpt:|^[a-z]'
 
-echo "== 64 small policies, together beside one by one"
+echo "== 64 policies of 3x64, 20,000 samples, 10 epochs: together, on all cores, beside one by one, on one"
 cat >"$scratch/policies.toml" <<TOML
 format = 1
 [pipeline]
@@ -40,7 +40,7 @@ params = { env = "hopper", expert = "expert.parquet", samples = 20_000 }
 [stages.policy]
 kind = "train"
 inputs = { demos = "demos" }
-params = { method = "bc", hidden = [64, 64, 64], epochs = 5, device = "cpu", seed = "\${seed}" }
+params = { method = "bc", hidden = [64, 64, 64], epochs = 10, device = "cpu", seed = "\${seed}" }
 TOML
 # A time limit keeps cells apart.
 sed 's/kind = "train"/&\ntimeout = "1h"/' "$scratch/policies.toml" >"$scratch/apart.toml"
@@ -48,21 +48,32 @@ cp pipelines/experts/hopper.parquet "$scratch/expert.parquet"
 provenir=$PWD/target/release/provenir
 "$provenir" run --quiet --cache "$scratch/policies" --only demos "$scratch/policies.toml"
 cp -r "$scratch/policies" "$scratch/apart"
-measured() {
+cp -r "$scratch/policies" "$scratch/commands"
+apart() { "$provenir" run --quiet --jobs 1 --cache "$scratch/$1" "$scratch/apart.toml" "${@:2}"; }
+commands() { for seed in $(seq 64); do apart commands --axis seed="$seed"; done; }
+together() { "$provenir" run --quiet --cache "$scratch/policies" "$scratch/policies.toml"; }
+seconds() {
     local start end
     start=$(date +%s.%N)
-    "$provenir" run --quiet --cache "$2" ${4:+--jobs "$4"} "$3"
+    "$@" >&2
     end=$(date +%s.%N)
-    awk -v s="$start" -v e="$end" -v n="$1" 'BEGIN { printf "%-40s %8.2f s wall\n", n, e - s }'
+    awk -v s="$start" -v e="$end" 'BEGIN { printf "%.2f\n", e - s }'
 }
-measured "one by one" "$scratch/apart" "$scratch/apart.toml" 1
-measured "together" "$scratch/policies" "$scratch/policies.toml"
+beside() { awk -v n="$1" -v s="$2" -v t="$3" 'BEGIN { printf "%-56s %8.2f s, %.2f times together\n", n, s, s / t }'; }
+together=$(seconds together)
+beside "together" "$together" "$together"
+beside "one by one, in one command, LibTorch loaded once" "$(seconds apart apart)" "$together"
+beside "one by one, a command each" "$(seconds commands)" "$together"
+if [ "${1:-}" != --no-torch ]; then
+    scripts/setup.sh torch
+    torch=$(.deps/torch/bin/python scripts/bench_torch.py --policies 64 --widths 64 --samples 20000 --epochs 10)
+    beside "one by one, PyTorch, its start not counted" "$torch" "$together"
+fi
 
 echo "== training step, one thread, beside PyTorch"
 cargo build --release --quiet --workspace --example step --example updates
 target/release/examples/step
 if [ "${1:-}" != --no-torch ]; then
-    scripts/setup.sh torch
     .deps/torch/bin/python scripts/bench_torch.py
     echo "== updates of expert, one thread, beside Stable-Baselines3"
     .deps/torch/bin/python scripts/bench_sac.py

@@ -422,7 +422,7 @@ impl Kind for Train {
 
     fn group(parameters: &TrainParameters) -> Option<Group> {
         /// Where hidden layers are no wider than this, what an operation of LibTorch costs beside what it computes is worth
-        /// sharing on a processor: policies of 3×64 learn 1.4 times faster in company, of 3×128 up to 1.25 times
+        /// sharing on a processor: on one core policies of 3×32 learn 1.8 times faster in company, of 3×64 up to 1.5, of 3×128 1.1 times
         /// (`cargo run --example groups`).
         const NARROW: u32 = 128;
         /// More gain nothing: what they touch in a step leaves a core's cache.
