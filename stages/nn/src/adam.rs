@@ -535,6 +535,51 @@ mod tests {
     }
 
     #[test]
+    fn what_an_accelerator_is_told_does_what_a_processor_does() {
+        let shape = shape(9, &[30], 4, Activation::Tanh);
+        let (input, target) = (normal(1, &[2, 20, 9]), normal(2, &[2, 20, 4]));
+        for (decay, clip) in [(0.0, None), (0.1, Some(0.05)), (0.0, Some(1e6))] {
+            let settings = AdamSettings {
+                weight_decay: decay,
+                ..AdamSettings::default()
+            };
+            let train = |accelerated: bool| {
+                let mut learner = Learner::new(&shape, &streams(&[0, 1]), 20).unwrap();
+                learner.adam = Adam::new(&learner.ensemble, &learner.gradient, settings).unwrap();
+                if accelerated {
+                    // LibTorch's operations are the same on any device.
+                    let scratch = learner.adam.parameters.zeros_like();
+                    learner.adam.backend = Backend::Accelerator { scratch };
+                }
+                let norms: Vec<f64> = (0..2 * FLUSH_EVERY)
+                    .flat_map(|_| {
+                        let _ = learner.differentiate(&input, &target).unwrap();
+                        let norms = learner.adam.step(&[1e-3, 3e-3], clip).unwrap();
+                        Vec::<f64>::try_from(norms.to_kind(Kind::Double)).unwrap()
+                    })
+                    .collect();
+                (
+                    norms,
+                    learner.adam.save().unwrap(),
+                    learner.ensemble.save().unwrap(),
+                )
+            };
+            let (processor, accelerator) = (train(false), train(true));
+            let near = |left: f64, right: f64| (left - right).abs() <= 1e-4 * right.abs() + 1e-6;
+            let floats = |left: &[f32], right: &[f32]| {
+                let mut pairs = left.iter().zip(right);
+                assert!(pairs.all(|(left, right)| near(f64::from(*left), f64::from(*right))));
+            };
+            let mut norms = processor.0.iter().zip(&accelerator.0);
+            assert!(norms.all(|(left, right)| near(*left, *right)));
+            floats(&processor.1.0, &accelerator.1.0);
+            floats(&processor.1.1, &accelerator.1.1);
+            floats(&processor.2, &accelerator.2);
+            assert_eq!(processor.1.2, accelerator.1.2);
+        }
+    }
+
+    #[test]
     fn means_that_die_out_never_become_subnormal() {
         let shape = shape(3, &[4], 2, Activation::Relu);
         let mut learner = Learner::new(&shape, &streams(&[0]), 1).unwrap();
