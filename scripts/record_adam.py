@@ -25,7 +25,7 @@ def record(seed: int, activation: str, learning_rate: float, clip: float | None)
     def values() -> list[list[float]]:
         return [parameter.detach().flatten().tolist() for parameter in network.parameters()]
 
-    initial, norms = values(), []
+    initial, first, norms = values(), None, []
     optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate)
     for _ in range(STEPS):
         loss = nn.functional.mse_loss(network(inputs), targets)
@@ -34,6 +34,7 @@ def record(seed: int, activation: str, learning_rate: float, clip: float | None)
         norm = nn.utils.clip_grad_norm_(network.parameters(), clip if clip is not None else float("inf"))
         optimizer.step()
         norms.append(norm.item())
+        first = first or values()
     return {
         "learning_rate": learning_rate,
         "clip": clip,
@@ -42,6 +43,7 @@ def record(seed: int, activation: str, learning_rate: float, clip: float | None)
         "targets": targets.flatten().tolist(),
         "initial": initial,
         "norms": norms,
+        "first": first,
         "last": values(),
     }
 

@@ -265,6 +265,90 @@ mod tests {
         }
     }
 
+    /// The layers of a network in double precision: units, weights of each unit in turn, and biases.
+    type Doubles = Vec<(usize, Vec<f64>, Vec<f64>)>;
+
+    /// The number at that place among a layer's weights and, after them, its biases.
+    fn number(layers: &mut Doubles, depth: usize, place: usize) -> &mut f64 {
+        let (_, weights, bias) = &mut layers[depth];
+        let count = weights.len();
+        match place.checked_sub(count) {
+            None => &mut weights[place],
+            Some(place) => &mut bias[place],
+        }
+    }
+
+    /// The output of a network.
+    fn output(layers: &Doubles, activation: Activation, input: &[f64]) -> Vec<f64> {
+        let mut values = input.to_vec();
+        for (depth, (units, weights, bias)) in layers.iter().enumerate() {
+            let sum = |unit: usize| -> f64 {
+                let own = weights[unit * values.len()..].iter().zip(&values);
+                own.map(|(weight, value)| weight * value).sum::<f64>() + bias[unit]
+            };
+            let sums = (0..*units).map(sum);
+            values = match activation {
+                _ if depth + 1 == layers.len() => sums.collect(),
+                Activation::Relu => sums.map(|sum| sum.max(0.0)).collect(),
+                Activation::Tanh => sums.map(f64::tanh).collect(),
+            };
+        }
+        values
+    }
+
+    #[test]
+    fn the_gradient_is_that_of_finite_differences_in_double_precision() {
+        const ROWS: i64 = 12;
+        const STEP: f64 = 1e-6;
+        let singles = |values: &[f32]| -> Vec<f64> { values.iter().copied().map(f64::from).collect() };
+        for activation in [Activation::Relu, Activation::Tanh] {
+            let shape = shape(5, &[9, 6], 3, activation);
+            let mut learner = Learner::new(&shape, &streams(&[4, 5]), ROWS as usize).unwrap();
+            let (input, target) = (normal(1, &[2, ROWS, 5]), normal(2, &[2, ROWS, 3]));
+            let _ = learner.differentiate(&input, &target).unwrap();
+            let gradients = Vec::<f32>::try_from(learner.gradient.flat().reshape(-1)).unwrap();
+            let largest = singles(&gradients).into_iter().map(f64::abs).fold(0.0, f64::max);
+            for member in 0..2 {
+                let doubles = |tensor: &Tensor| -> Vec<f64> {
+                    let own = tensor.get(member as i64).reshape(-1).to_kind(Kind::Double);
+                    Vec::try_from(own).unwrap()
+                };
+                let (inputs, targets) = (doubles(&input), doubles(&target));
+                let error = |layers: &Doubles| -> f64 {
+                    let outputs = inputs
+                        .chunks(5)
+                        .flat_map(|input| output(layers, activation, input));
+                    let squares = outputs
+                        .zip(&targets)
+                        .map(|(output, target)| (output - target).powi(2));
+                    squares.sum::<f64>() / targets.len() as f64
+                };
+                let own = learner.ensemble.member(member).unwrap();
+                let mut layers: Doubles = own
+                    .iter()
+                    .map(|layer| (layer.outputs(), singles(layer.weights()), singles(layer.bias())))
+                    .collect();
+                let found = learner.ensemble.saved_member(&gradients, member).unwrap();
+                for (depth, found) in found.iter().enumerate() {
+                    for (place, found) in found.weights().iter().chain(found.bias()).enumerate() {
+                        let mut at = |change: f64| {
+                            let before = *number(&mut layers, depth, place);
+                            *number(&mut layers, depth, place) = before + change;
+                            let error = error(&layers);
+                            *number(&mut layers, depth, place) = before;
+                            error
+                        };
+                        let expected = (at(STEP) - at(-STEP)) / (2.0 * STEP);
+                        assert!(
+                            (f64::from(*found) - expected).abs() < 2e-6 * largest,
+                            "{found} for {expected}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn the_gradient_by_the_input_is_that_of_recorded_differentiation() {
         for activation in [Activation::Relu, Activation::Tanh] {

@@ -16,19 +16,23 @@ use tch::{Device, Kind, Tensor};
 /// # Panics
 ///
 /// Where they are not contiguous floats in this process's memory.
+///
+/// # Safety
+///
+/// As long as they are borrowed, nobody looks at them through another tensor that shares them.
 #[expect(
     unsafe_code,
     reason = "LibTorch gives out where a tensor's numbers are as a bare pointer"
 )]
-pub(super) fn floats(tensor: &mut Tensor) -> &mut [f32] {
+pub(super) unsafe fn floats(tensor: &mut Tensor) -> &mut [f32] {
     assert!(
         tensor.device() == Device::Cpu && tensor.kind() == Kind::Float && tensor.is_contiguous(),
         "contiguous floats in memory"
     );
     match tensor.numel() {
         0 => &mut [],
-        // SAFETY: just checked; the tensor owns that many floats there for as long as it is borrowed, and whoever else shares them
-        // looks at them through LibTorch alone, which is not called meanwhile.
+        // SAFETY: just checked, and the tensor owns that many floats there for as long as it is borrowed; for who else shares them the
+        // caller answers.
         count => unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr().cast(), count) },
     }
 }
