@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::NnError;
+use crate::driver::Driver;
 
 unsafe extern "C" {
     fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void;
@@ -48,8 +49,15 @@ fn try_load() -> Result<(), String> {
     if tch::Cuda::is_available() {
         Ok(())
     } else {
-        Err("LibTorch's CUDA part is there, but finds no usable GPU (no driver, no device, or CUDA_VISIBLE_DEVICES is empty)"
-            .to_owned())
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "what hides devices is named, and decides nothing else"
+        )]
+        let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
+        Err(format!(
+            "LibTorch's CUDA part is there, but finds no GPU: {}",
+            Driver::ask().why_not(visible.as_deref())
+        ))
     }
 }
 
@@ -77,6 +85,16 @@ impl Library {
         } else {
             Ok(Self(handle))
         }
+    }
+
+    /// Loads a library by the name that the system knows it by.
+    ///
+    /// # Safety
+    ///
+    /// The library's initialisers run.
+    pub(crate) unsafe fn open_now(path: &Path) -> Result<Self, String> {
+        // SAFETY: for the initialisers the caller answers.
+        unsafe { Self::open(path, RTLD_NOW) }
     }
 
     /// A function of the library.
@@ -119,22 +137,27 @@ pub(crate) fn graph_library() -> Result<&'static Library, &'static str> {
         .map_err(String::as_str)
 }
 
-/// The library travels inside the program, which so stays one file; the dynamic linker is shown it as a file in memory.
-fn open_graph_library() -> Result<Library, String> {
+/// The library as it travels inside the program, which so stays one file, or why it does not.
+pub(crate) fn embedded_graph_library() -> Result<&'static [u8], &'static str> {
     const BYTES: &[u8] = include_bytes!(env!("PROVENIR_GRAPH_LIBRARY"));
     if BYTES.is_empty() {
         return Err(
             "this program was built without CUDA's headers, hence without CUDA graphs, on which training on a GPU rests; build it \
-             again with the LibTorch that `make setup` fetches"
-                .to_owned(),
+             again with the LibTorch that `make setup` fetches",
         );
     }
+    Ok(BYTES)
+}
+
+/// The dynamic linker is shown the library as a file in memory.
+fn open_graph_library() -> Result<Library, String> {
+    let bytes = embedded_graph_library()?;
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
     let written = rustix::fs::memfd_create(c"provenir-cuda-graph", flags)
         .map_err(std::io::Error::from)
         .and_then(|descriptor| {
             let mut file = std::fs::File::from(descriptor);
-            file.write_all(BYTES)?;
+            file.write_all(bytes)?;
             Ok(file)
         });
     let file =

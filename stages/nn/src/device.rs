@@ -4,6 +4,7 @@ use std::sync::Once;
 
 use tch::Device;
 
+use crate::driver::first_device;
 use crate::{NnError, cuda, graph};
 
 /// The LibTorch that this crate is built against; the build fails with any other.
@@ -48,13 +49,26 @@ pub fn select(choice: Choice) -> Result<Selected, NnError> {
         return on(Device::Cpu, "computing on the processor, as asked for".to_owned());
     }
     match (cuda::load(), choice) {
-        (Ok(()), _) => on(Device::Cuda(0), "computing on the first CUDA device".to_owned()),
+        (Ok(()), _) => {
+            let named = first_device().map_or_else(String::new, |name| format!(" ({name})"));
+            on(
+                Device::Cuda(0),
+                format!("computing on the first CUDA device{named}"),
+            )
+        }
         (Err(why), Choice::Cuda) => Err(NnError::Device(why.to_owned())),
         (Err(why), _) => on(
             Device::Cpu,
             format!("computing on the processor, which is enough; a GPU is left out: {why}"),
         ),
     }
+}
+
+/// Fails where this program was built without what training on a GPU rests on, whatever machine it runs on.
+pub fn check_build() -> Result<(), NnError> {
+    cuda::embedded_graph_library()
+        .map(|_| ())
+        .map_err(|why| NnError::Device(why.to_owned()))
 }
 
 /// Sets how exactly that device multiplies matrices from now on.

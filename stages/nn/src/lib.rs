@@ -28,6 +28,7 @@
 mod adam;
 mod cuda;
 pub mod device;
+mod driver;
 mod ensemble;
 mod error;
 mod graph;

@@ -1,6 +1,7 @@
 //! Whether a device computes what the processor does.
 
 use std::error::Error;
+use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use provenir_policy::PolicySet;
 use serde_json::{Value, json};
 
 use crate::support::Silent;
-use crate::training::{Clock, in_one_group, with_seeds};
+use crate::training::{Clock, Pupil, together};
 use crate::workload::Size;
 
 /// How far results may lie apart: losses and norms of an epoch, in proportion to themselves; weights of a policy, by the length
@@ -39,7 +40,16 @@ const ROUNDED: Tolerance = Tolerance {
 };
 
 const SAMPLES: usize = 2_000;
-const SEEDS: [u64; 3] = [0, 1, 2];
+
+/// Seed and data set of each policy. One set is that of two policies, so that none behind them stands where it would if each policy
+/// had a set of its own.
+const POLICIES: [(u64, usize); 4] = [(0, 0), (1, 0), (1, 1), (2, 2)];
+/// Those of them that have a set of their own, without the others.
+const DISTINCT: Range<usize> = 1..4;
+/// Two that have nothing different but their sets.
+const TWINS: [usize; 2] = [1, 2];
+/// One that stands behind those that have a set in common.
+const BEHIND: Range<usize> = 3..4;
 
 /// Every way of learning; every step that a GPU records.
 fn methods() -> Vec<(&'static str, Tolerance, Value)> {
@@ -122,19 +132,32 @@ impl Trained {
         })
     }
 
-    fn train(
+    /// Policies with these seeds and data sets, trained together.
+    fn together(
         parameters: &TrainParameters,
-        seeds: &[u64],
+        policies: &[(u64, usize)],
         clock: &Clock,
     ) -> Result<Vec<Self>, Box<dyn Error>> {
-        let results = with_seeds(
-            parameters,
-            &clock.inputs(SAMPLES)?,
-            seeds,
-            &Silent,
-            &AtomicBool::new(false),
-        )?;
+        let pupils = policies.iter().map(|policy| pupil(parameters, *policy, clock));
+        Self::all(&pupils.collect::<Result<Vec<_>, _>>()?)
+    }
+
+    fn all(pupils: &[Pupil]) -> Result<Vec<Self>, Box<dyn Error>> {
+        let results = together(pupils, &Silent, &AtomicBool::new(false))?;
         results.into_iter().map(|outputs| Self::of(&outputs?)).collect()
+    }
+
+    /// Each for itself.
+    fn alone(
+        parameters: &TrainParameters,
+        policies: &[(u64, usize)],
+        clock: &Clock,
+    ) -> Result<Vec<Self>, Box<dyn Error>> {
+        let mut all = Vec::with_capacity(policies.len());
+        for policy in policies {
+            all.extend(Self::together(parameters, &[*policy], clock)?);
+        }
+        Ok(all)
     }
 
     /// How far the two lie apart: losses, weights.
@@ -168,13 +191,24 @@ fn compare(what: &str, found: &[Trained], expected: &[Trained], tolerance: Toler
             && found.weights.len() == expected.weights.len();
     }
     let passed = is_sound && loss <= tolerance.loss && weights <= tolerance.weights;
-    println!(
-        "{} {what}: losses {loss:.1e} apart (at most {:.0e}), weights {weights:.1e} (at most {:.0e})",
-        if passed { "PASS" } else { "FAIL" },
-        tolerance.loss,
-        tolerance.weights
-    );
+    report(
+        passed,
+        &format!(
+            "{what}: losses {loss:.1e} apart (at most {:.0e}), weights {weights:.1e} (at most {:.0e})",
+            tolerance.loss, tolerance.weights
+        ),
+    )
+}
+
+/// Prints a finding; gives it back.
+fn report(passed: bool, what: &str) -> bool {
+    println!("{} {what}", if passed { "PASS" } else { "FAIL" });
     passed
+}
+
+/// Whether the time is over, which is then a failure.
+fn is_late(name: &str, clock: &Clock, end: Duration) -> bool {
+    clock.now() > end && !report(false, &format!("{name}: the time for checks was over before it"))
 }
 
 /// All checks for which there is time; whether none failed.
@@ -182,53 +216,66 @@ pub(crate) fn check(size: &Size, clock: &Clock, limit: Duration) -> Result<bool,
     let end = clock.now() + limit;
     let mut passed = true;
     for (name, tolerance, special) in methods() {
-        if clock.now() > end {
-            println!("FAIL {name}: the time for checks was over before it");
-            passed = false;
-            continue;
-        }
-        let on_processor: TrainParameters =
-            serde_json::from_value(with(&parameters(size, &special)?, &json!({ "device": "cpu" }))?)?;
-        let mut on_device = parameters(size, &special)?;
-        if size.device == "cpu" {
-            // A processor beside itself: a rate that is larger by a few roundings stands for other roundings, and shows what
-            // becomes of them.
-            on_device.learning_rate *= 1.0 + 1e-6;
-        }
-        let on_device: TrainParameters =
-            serde_json::from_value(with(&on_device, &json!({ "device": size.device }))?)?;
-        let expected = Trained::train(&on_processor, &SEEDS, clock)?;
-        let found = Trained::train(&on_device, &SEEDS, clock)?;
-        passed &= compare(
-            &format!("{name}, {} against the processor", size.device),
-            &found,
-            &expected,
-            tolerance,
-        );
-        let alone = Trained::train(&on_device, &SEEDS[1..2], clock)?;
-        passed &= compare(
-            &format!("{name}, in a group against alone"),
-            &found[1..2],
-            &alone,
-            tolerance,
-        );
-        if name == "bc" {
-            let rounded: TrainParameters =
-                serde_json::from_value(with(&on_device, &json!({ "precision": "tf32" }))?)?;
-            let rounded = Trained::train(&rounded, &SEEDS, clock)?;
-            passed &= compare("bc, TF32 against single precision", &rounded, &found, ROUNDED);
-            let (_, apart) = rounded[0].difference(&found[0]);
-            // Nothing apart: TF32 was not switched on.
-            let is_right = (apart > 0.0) == (size.device == "cuda");
-            println!(
-                "{} TF32 changes results on a GPU and nowhere else: weights {apart:.1e} apart",
-                if is_right { "PASS" } else { "FAIL" }
-            );
-            passed &= is_right;
-        }
+        passed &= !is_late(name, clock, end) && check_method(name, tolerance, &special, size, clock)?;
     }
     passed &= check_different(size, clock, end)?;
     Ok(passed)
+}
+
+/// Whether policies that are trained together on the device, some of them on one data set or each on its own, come to what each comes
+/// to alone, there and on the processor.
+fn check_method(
+    name: &str,
+    tolerance: Tolerance,
+    special: &Value,
+    size: &Size,
+    clock: &Clock,
+) -> Result<bool, Box<dyn Error>> {
+    let mut parameters = parameters(size, special)?;
+    let on_processor = with(&parameters, &json!({ "device": "cpu" }))?;
+    if size.device == "cpu" {
+        // A processor beside itself: a rate that is larger by a few roundings stands for other roundings, and shows what
+        // becomes of them.
+        parameters.learning_rate *= 1.0 + 1e-6;
+    }
+    let on_device = with(&parameters, &json!({ "device": size.device }))?;
+    let expected = Trained::alone(&on_processor, &POLICIES, clock)?;
+    let sharing = Trained::together(&on_device, &POLICIES, clock)?;
+    let distinct = Trained::together(&on_device, &POLICIES[DISTINCT], clock)?;
+    let alone = Trained::alone(&on_device, &POLICIES[BEHIND], clock)?;
+    let against = format!("{name}, {} against the processor", size.device);
+    let in_common = format!("{against}, some on one data set");
+    let mut passed = compare(&in_common, &sharing, &expected, tolerance);
+    let of_each = format!("{against}, each on its own data set");
+    passed &= compare(&of_each, &distinct, &expected[DISTINCT], tolerance);
+    let by_itself = format!("{name}, in a group against alone");
+    passed &= compare(&by_itself, &sharing[BEHIND], &alone, tolerance);
+    let (_, apart) = expected[TWINS[0]].difference(&expected[TWINS[1]]);
+    passed &= report(
+        apart > tolerance.weights,
+        &format!("{name}, another data set would be noticed: weights {apart:.1e} apart"),
+    );
+    if name == "bc" {
+        passed &= check_precision(&on_device, &sharing, size, clock)?;
+    }
+    Ok(passed)
+}
+
+/// Whether TF32 changes a little of what was found in single precision.
+fn check_precision(
+    on_device: &TrainParameters,
+    found: &[Trained],
+    size: &Size,
+    clock: &Clock,
+) -> Result<bool, Box<dyn Error>> {
+    let rounded = with(on_device, &json!({ "precision": "tf32" }))?;
+    let rounded = Trained::together(&rounded, &POLICIES, clock)?;
+    let passed = compare("bc, TF32 against single precision", &rounded, found, ROUNDED);
+    let (_, apart) = rounded[0].difference(&found[0]);
+    // Nothing apart: TF32 was not switched on.
+    let is_right = (apart > 0.0) == (size.device == "cuda");
+    let what = format!("TF32 changes results on a GPU and nowhere else: weights {apart:.1e} apart");
+    Ok(report(is_right, &what) && passed)
 }
 
 /// Whether policies of different methods, whose steps a GPU records as one, come to what each comes to alone.
@@ -239,41 +286,47 @@ fn check_different(size: &Size, clock: &Clock, end: Duration) -> Result<bool, Bo
             &parameters(size, &special)?,
             &json!({ "device": size.device, "weight_decay": 0.0 }),
         )?;
-        let parameters: TrainParameters = serde_json::from_value(parameters)?;
         if parameters.method.is_rule() {
-            rules.push((name, tolerance, parameters));
+            let policy = POLICIES[rules.len() % POLICIES.len()];
+            rules.push((name, tolerance, parameters, policy));
         }
     }
-    let members: Vec<TrainParameters> = rules.iter().map(|(.., parameters)| parameters.clone()).collect();
-    let results = in_one_group(
-        &members,
-        &clock.inputs(SAMPLES)?,
-        &Silent,
-        &AtomicBool::new(false),
-    )?;
+    let pupils = rules
+        .iter()
+        .map(|(_, _, parameters, policy)| pupil(parameters, *policy, clock));
+    let found = Trained::all(&pupils.collect::<Result<Vec<_>, _>>()?)?;
     let mut passed = true;
-    for ((name, tolerance, parameters), result) in rules.iter().zip(results) {
-        if clock.now() > end {
-            println!("FAIL {name}: the time for checks was over before it");
+    for ((name, tolerance, parameters, policy), found) in rules.iter().zip(&found) {
+        if is_late(name, clock, end) {
             return Ok(false);
         }
-        let alone = Trained::train(parameters, &[parameters.seed], clock)?;
-        let found = [Trained::of(&result?)?];
-        passed &= compare(
-            &format!("{name}, in a group of other methods against alone"),
-            &found,
-            &alone,
-            *tolerance,
-        );
+        let alone = Trained::alone(parameters, &[*policy], clock)?;
+        let what = format!("{name}, in a group of other methods against alone");
+        passed &= compare(&what, std::slice::from_ref(found), &alone, *tolerance);
     }
     Ok(passed)
 }
 
+/// A policy with this seed and this data set.
+fn pupil(
+    parameters: &TrainParameters,
+    (seed, set): (u64, usize),
+    clock: &Clock,
+) -> Result<Pupil, Box<dyn Error>> {
+    Ok(Pupil {
+        parameters: TrainParameters {
+            seed,
+            ..parameters.clone()
+        },
+        inputs: clock.inputs(SAMPLES, set)?,
+    })
+}
+
 /// Parameters with some of them changed.
-fn with(parameters: &TrainParameters, changes: &Value) -> Result<Value, Box<dyn Error>> {
+fn with(parameters: &TrainParameters, changes: &Value) -> Result<TrainParameters, Box<dyn Error>> {
     let mut json = serde_json::to_value(parameters)?;
     for (key, value) in changes.as_object().ok_or("no table")? {
         json[key] = value.clone();
     }
-    Ok(json)
+    Ok(serde_json::from_value(json)?)
 }

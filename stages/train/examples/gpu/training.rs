@@ -11,17 +11,17 @@ use camino::Utf8Path;
 use provenir_api::protocol::{Blame, Level, Progress};
 use provenir_execution::{Cell, Context, Execution, Inputs, Outputs, Reporter};
 use provenir_kinds::train::TrainParameters;
-use provenir_table::Table;
 use provenir_train::TrainExecution;
 
-use crate::support::{Silent, demonstrations};
-use crate::workload::{Size, Task, WIDTHS};
+use crate::sets::Sets;
+use crate::support::Silent;
+use crate::workload::{Size, Task};
 
 /// Time since the start, and what was made once for all trainings.
 pub(crate) struct Clock {
     started: Instant,
-    /// Demonstrations by their number.
-    tables: Mutex<BTreeMap<usize, Table>>,
+    /// By the number of samples in each.
+    sets: Mutex<BTreeMap<usize, Sets>>,
 }
 
 impl Clock {
@@ -29,7 +29,7 @@ impl Clock {
     pub(crate) fn start() -> Self {
         Self {
             started: Instant::now(),
-            tables: Mutex::new(BTreeMap::new()),
+            sets: Mutex::new(BTreeMap::new()),
         }
     }
 
@@ -37,16 +37,14 @@ impl Clock {
         self.started.elapsed()
     }
 
-    /// That many demonstrations, always the same.
-    pub(crate) fn inputs(&self, samples: usize) -> Result<Inputs, Box<dyn Error>> {
-        let mut tables = self.tables.lock().map_err(|_| "a lock is broken")?;
-        let table = match tables.entry(samples) {
-            Entry::Occupied(place) => place.get().clone(),
-            Entry::Vacant(place) => place
-                .insert(demonstrations(samples, WIDTHS)?.into_table()?)
-                .clone(),
+    /// A data set of that many samples, by its number.
+    pub(crate) fn inputs(&self, samples: usize, set: usize) -> Result<Inputs, Box<dyn Error>> {
+        let mut sets = self.sets.lock().map_err(|_| "a lock is broken")?;
+        let sets = match sets.entry(samples) {
+            Entry::Occupied(place) => place.into_mut(),
+            Entry::Vacant(place) => place.insert(Sets::new(samples)?),
         };
-        Ok(Inputs::new().with_table("demos", table))
+        sets.inputs(set)
     }
 }
 
@@ -87,6 +85,7 @@ impl Reporter for Watch<'_> {
 }
 
 /// What a training came to.
+#[derive(Default)]
 pub(crate) struct Measured {
     /// Seconds of everything.
     pub(crate) seconds: f64,
@@ -132,15 +131,17 @@ impl Measured {
     }
 }
 
-/// Trains the group, for no longer than that, and through `TrainExecution`.
+/// Trains the group, for no longer than that, and through `TrainExecution`; not at all where there is no time.
 pub(crate) fn train(
     task: &Task,
     size: &Size,
     clock: &Clock,
     limit: Duration,
 ) -> Result<Measured, Box<dyn Error>> {
-    let inputs = clock.inputs(task.samples)?;
-    let parameters = task.parameters(size)?;
+    if limit.is_zero() {
+        return Ok(Measured::default());
+    }
+    let pupils = pupils(task, size, clock)?;
     let began = clock.now();
     let cancelled = AtomicBool::new(false);
     let watch = Watch {
@@ -151,7 +152,7 @@ pub(crate) fn train(
         done: Mutex::new(Vec::new()),
         complaint: Mutex::new(None),
     };
-    let results = together(&parameters, &inputs, task.policies, &watch, &cancelled)?;
+    let results = together(&pupils, &watch, &cancelled)?;
     let seconds = clock.now().saturating_sub(began).as_secs_f64();
     let mut ends = None;
     match results.into_iter().next().ok_or("nothing was trained")? {
@@ -177,60 +178,51 @@ pub(crate) fn train(
     })
 }
 
+/// A policy to be trained.
+pub(crate) struct Pupil {
+    pub(crate) parameters: TrainParameters,
+    pub(crate) inputs: Inputs,
+}
+
+/// Those of a group: with seeds from 0 on, and with a data set each as far as there are so many.
+fn pupils(task: &Task, size: &Size, clock: &Clock) -> Result<Vec<Pupil>, Box<dyn Error>> {
+    let parameters = task.parameters(size)?;
+    (0..task.policies)
+        .map(|policy| {
+            Ok(Pupil {
+                parameters: TrainParameters {
+                    seed: policy as u64,
+                    ..parameters.clone()
+                },
+                inputs: clock.inputs(task.samples, policy % size.sets)?,
+            })
+        })
+        .collect()
+}
+
 type Results = Vec<Result<Outputs, provenir_execution::Failure>>;
 
-/// Policies with seeds from 0 on, trained together; the first one's reports go to the reporter.
+/// Trains policies together; the first one's reports go to the reporter.
 pub(crate) fn together(
-    parameters: &TrainParameters,
-    inputs: &Inputs,
-    policies: usize,
-    reporter: &dyn Reporter,
-    cancelled: &AtomicBool,
-) -> Result<Results, Box<dyn Error>> {
-    let seeds: Vec<u64> = (0..policies as u64).collect();
-    with_seeds(parameters, inputs, &seeds, reporter, cancelled)
-}
-
-/// As [`together`], with these seeds.
-pub(crate) fn with_seeds(
-    parameters: &TrainParameters,
-    inputs: &Inputs,
-    seeds: &[u64],
-    reporter: &dyn Reporter,
-    cancelled: &AtomicBool,
-) -> Result<Results, Box<dyn Error>> {
-    let members: Vec<TrainParameters> = seeds
-        .iter()
-        .map(|seed| TrainParameters {
-            seed: *seed,
-            ..parameters.clone()
-        })
-        .collect();
-    in_one_group(&members, inputs, reporter, cancelled)
-}
-
-/// Policies with these parameters, trained together; the first one's reports go to the reporter.
-pub(crate) fn in_one_group(
-    members: &[TrainParameters],
-    inputs: &Inputs,
+    pupils: &[Pupil],
     reporter: &dyn Reporter,
     cancelled: &AtomicBool,
 ) -> Result<Results, Box<dyn Error>> {
     // Checkpoints are written as in a pipeline.
     let folder = tempfile::tempdir()?;
     let partial = Utf8Path::from_path(folder.path()).ok_or("the folder for temporary files is not UTF-8")?;
-    let contexts: Vec<Context<'_>> = (0..members.len())
+    let contexts: Vec<Context<'_>> = (0..pupils.len())
         .map(|place| {
             let reporter = if place == 0 { reporter } else { &Silent };
             Context::new(reporter, cancelled, partial.join(place.to_string()))
         })
         .collect();
-    let cells: Vec<Cell<'_, TrainParameters>> = members
+    let cells: Vec<Cell<'_, TrainParameters>> = pupils
         .iter()
         .zip(&contexts)
-        .map(|(parameters, context)| Cell {
-            parameters,
-            inputs,
+        .map(|(pupil, context)| Cell {
+            parameters: &pupil.parameters,
+            inputs: &pupil.inputs,
             context,
         })
         .collect();

@@ -3,10 +3,11 @@
 use std::error::Error;
 use std::time::Duration;
 
-use crate::training::{Clock, train};
+use crate::training::{Clock, Measured, train};
 use crate::workload::{Kind, Size, Task};
 
-/// Its groups: policies whose steps have one shape. Robots differ in width only, and all have the widest one's here.
+/// Its groups: policies whose steps have one shape. Robots differ in width only, and all have the widest one's here. Within a group
+/// each policy has a data set of its own; groups of one number of samples have theirs in common, as methods are compared.
 fn groups(size: &Size) -> Vec<Task> {
     let [samples, policies, epochs] = size.shrunk;
     let task = |kind: Kind, count: usize, members: usize| {
@@ -47,21 +48,21 @@ pub(crate) fn run(
     let groups = groups(size);
     let end = clock.now() + limit;
     println!(
-        "{:<14} {:>4} {:>7} {:>8} {:>9} {:>9} done, where cut off",
-        "method", "K", "N", "steps", "ms/step", "s"
+        "{:<14} {:>4} {:>7} {:>8} {:>9} {:>9} {:>9} done, where cut off",
+        "method", "K", "N", "steps", "start, s", "ms/step", "s"
     );
     let (mut total, mut with_parity, mut cut, mut unknown) = (0.0, 0.0, 0, 0);
     for (place, task) in groups.iter().enumerate() {
         let ahead: f64 = groups[place..].iter().map(|task| expected(task, size)).sum();
-        let share = end.saturating_sub(clock.now()).as_secs_f64() * expected(task, size) / ahead;
+        let left = end.saturating_sub(clock.now());
+        let share = left.as_secs_f64() * expected(task, size) / ahead;
         // What the ones before left over may be used up, too, but for a part that the others are to have.
-        let measured = train(task, size, clock, Duration::from_secs_f64(1.1 * share))?;
-        let mean = measured.mean_step_ms(task);
+        let measured = train(task, size, clock, Duration::from_secs_f64(1.1 * share).min(left))?;
         let seconds = if measured.is_whole() {
             measured.seconds
         } else {
             cut += 1;
-            let Some(ms) = mean else {
+            let Some(ms) = measured.mean_step_ms(task) else {
                 println!(
                     "{:<14} {:>4} {:>7} no rate within {share:.1} s",
                     task.kind.name(),
@@ -78,19 +79,7 @@ pub(crate) fn run(
             (Kind::MinMax | Kind::Direct, factor) => seconds * factor,
             _ => seconds,
         };
-        println!(
-            "{:<14} {:>4} {:>7} {:>8} {:>9} {seconds:>9.2} {}",
-            task.kind.name(),
-            task.policies,
-            task.samples,
-            task.all_steps(),
-            mean.map_or("-".to_owned(), |ms| format!("{ms:.3}")),
-            if measured.is_whole() {
-                String::new()
-            } else {
-                format!("{} of {} epochs", measured.epochs(task), task.epochs)
-            }
-        );
+        print_row(task, &measured, seconds);
     }
     let policies: usize = groups.iter().map(|task| task.policies).sum();
     let how = if cut == 0 {
@@ -108,6 +97,26 @@ pub(crate) fn run(
     println!("W256: {policies} policies in {total:.1} s ({how})");
     println!("W256 with step parity: {with_parity:.1} s (by the rates of the second table; no target)");
     Ok(())
+}
+
+/// What a group took, or would have taken.
+fn print_row(task: &Task, measured: &Measured, seconds: f64) {
+    println!(
+        "{:<14} {:>4} {:>7} {:>8} {:>9.2} {:>9} {seconds:>9.2} {}",
+        task.kind.name(),
+        task.policies,
+        task.samples,
+        task.all_steps(),
+        measured.before,
+        measured
+            .mean_step_ms(task)
+            .map_or("-".to_owned(), |ms| format!("{ms:.3}")),
+        if measured.is_whole() {
+            String::new()
+        } else {
+            format!("{} of {} epochs", measured.epochs(task), task.epochs)
+        }
+    );
 }
 
 /// How much longer an epoch takes with step parity.

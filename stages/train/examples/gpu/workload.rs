@@ -48,6 +48,8 @@ pub(crate) struct Size {
     pub(crate) hidden: Vec<usize>,
     /// Policies of the groups in the tables.
     pub(crate) policies: [usize; 2],
+    /// Different data sets of a group, at most: the reference's are those of 4 robots, each as it was recorded and in 8 corruptions.
+    pub(crate) sets: usize,
     pub(crate) table_samples: usize,
     pub(crate) table_epochs: usize,
     /// What the workload's numbers of samples, policies and epochs are divided by.
@@ -56,16 +58,17 @@ pub(crate) struct Size {
 
 impl Size {
     pub(crate) fn new(device: &str, is_tiny: bool) -> Self {
-        let (hidden, policies, table_samples, table_epochs, shrunk) = if is_tiny {
-            (vec![16; 3], [3, 5], 2_000, 6, [20, 8, 2])
+        let (hidden, policies, sets, table_samples, table_epochs, shrunk) = if is_tiny {
+            (vec![16; 3], [3, 5], 4, 2_000, 6, [20, 8, 2])
         } else {
-            (vec![500; 3], [36, 144], 60_000, 6, [1, 1, 1])
+            (vec![500; 3], [36, 144], 36, 60_000, 6, [1, 1, 1])
         };
         Self {
             device: device.to_owned(),
             is_tiny,
             hidden,
             policies,
+            sets,
             table_samples,
             table_epochs,
             shrunk,
