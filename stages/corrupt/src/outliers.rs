@@ -132,9 +132,18 @@ impl Outliers<'_> {
     }
 
     fn kill_sensors(&mut self, share: f64) {
+        /// A deviation of this size, beside values of size 1, is a few roundings of single precision.
+        const ROUNDING: f64 = 1e-6;
         let sensors = self.sensors();
         let count = ((share * sensors as f64).round() as usize).max(1).min(sensors);
-        let dead = self.seed.child("dead sensors", 0).choose(sensors, count);
+        let moments = moments(&self.clean.observation, &by_sample(&self.clean.sample));
+        // In a random order, those that vary in front.
+        let mut dead = self.seed.child("dead sensors", 0).permutation(sensors);
+        dead.sort_by_key(|sensor| {
+            let moments = &moments[*sensor];
+            moments.deviation <= ROUNDING * moments.mean.abs().max(1.0)
+        });
+        dead.truncate(count);
         for row in self.rows {
             let observation = self.demos.observation.row_mut(*row);
             for sensor in &dead {

@@ -296,6 +296,29 @@ fn dead_sensors_are_the_same_for_all_and_time_goes_on() {
     }
 }
 
+#[test]
+fn sensors_that_vary_die_before_those_that_do_not() {
+    for seed in 0..10 {
+        let mut before = random(200);
+        for row in 0..200 {
+            before.observation.row_mut(row)[1] = 0.5;
+            before.observation.row_mut(row)[2] = -2.0;
+        }
+        for sensors in [0.5, 0.75] {
+            let parameters = CorruptParameters {
+                sensors,
+                seed,
+                ..parameters(Outlier::DeadSensors, 1.0)
+            };
+            let (after, _) = results(&spoil(&before, &parameters));
+            let dead = |entry: &usize| (0..200).all(|row| after.observation.row(row)[*entry] == 0.0);
+            let killed: Vec<usize> = (0..4).filter(dead).collect();
+            assert_eq!(killed.len(), (4.0 * sensors) as usize);
+            assert!(killed.contains(&0) && killed.contains(&3), "{killed:?}");
+        }
+    }
+}
+
 /// Rows of actions, sorted.
 fn sorted(demos: &Demonstrations, rows: &[usize]) -> Vec<Vec<u32>> {
     let mut found: Vec<Vec<u32>> = rows

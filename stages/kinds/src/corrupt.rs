@@ -64,16 +64,17 @@ pub enum Outlier {
     /// ã = −a.
     SignFlip,
     /// The actions of the chosen samples change places: in a random order, each takes that of the next, the last that of the
-    /// first. What actions there are stays as it was, so that only together with observations can it be seen. At another
-    /// share one action differs: that of the sample at the end of the order.
+    /// first. What actions there are stays as it was, so that only together with observations can it be seen. With
+    /// `placement = "sample"` one action differs at another share, that of the sample at the end of the order; otherwise the order
+    /// is another one.
     Permuted,
     /// The action of `delay` samples before in the same episode; of its first sample where there are fewer.
     Delayed,
     /// s̃ = s + σ σₛ z with z standard normal in every entry, σ being `noise` and σₛ the entry's standard deviation over the
     /// data. The time feature, which is no measurement, keeps its value.
     ObservationNoise,
-    /// A share `sensors` of the entries of the observation reads 0: the same entries, drawn from the seed, for all samples.
-    /// The time feature keeps its value.
+    /// A share `sensors` of the entries of the observation reads 0: the same entries, drawn from the seed, for all samples. Those
+    /// that vary in the data die first: nobody would miss the others. The time feature keeps its value.
     DeadSensors,
     /// Whole episodes become those of the demonstrations at the port `weaker`: observations, actions, rewards and ends. A
     /// replaced episode keeps its samples, its number and its length: the weaker episodes follow one another in it in an
@@ -156,9 +157,10 @@ impl Kind for Corrupt {
     const NAME: &'static str = "corrupt";
     const SUMMARY: &'static str = "Replaces a share of the samples by outliers.";
     const REVISIONS: &'static [Revision] = &[
+        // 2: of the sensors those die first that vary.
         Revision {
             part: "corrupt",
-            number: 1,
+            number: 2,
         },
         RANDOM,
         TABLE,
