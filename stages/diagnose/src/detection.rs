@@ -103,23 +103,22 @@ impl Detection {
 pub(crate) struct Trust {
     /// In [0, 1]; missing where a sample was never looked at.
     pub(crate) trust: Vec<Option<f64>>,
-    /// How much of the gradients a sample gave: how often it was selected or, where that is not counted, its trust.
+    /// How much of the gradients a sample gave: how often it was drawn, times its trust, which is how often a method that selects
+    /// selected it, and the weight that another gave it. Where draws are not counted, its trust alone.
     pub(crate) weight: Vec<f64>,
 }
 
 impl Trust {
     /// From the column `trust` where there is one, else selections a draw.
     pub(crate) fn from_table(table: &Table) -> Result<Self, Failure> {
-        let selected = table
-            .has_column("selected")
-            .then(|| table.column_u64("selected"))
-            .transpose()?;
+        let counts = |name: &str| {
+            let has = table.has_column(name);
+            has.then(|| table.column_u64(name)).transpose()
+        };
+        let drawn = counts("drawn")?;
         let trust: Vec<Option<f64>> = if table.has_column("trust") {
             table.column_numbers("trust")?
-        } else if let Some(selected) = selected
-            && table.has_column("drawn")
-        {
-            let drawn = table.column_u64("drawn")?;
+        } else if let (Some(drawn), Some(selected)) = (drawn, counts("selected")?) {
             let share =
                 |(selected, drawn): (&u64, &u64)| (*drawn > 0).then(|| *selected as f64 / *drawn as f64);
             selected.iter().zip(drawn).map(share).collect()
@@ -133,10 +132,11 @@ impl Trust {
                 "a sample's trust is {trust}; it must be from 0 to 1"
             )));
         }
-        let weight = match selected {
-            Some(selected) => selected.iter().map(|selected| *selected as f64).collect(),
-            None => trust.iter().map(|trust| trust.unwrap_or(0.0)).collect(),
-        };
+        let weight = trust.iter().enumerate().map(|(row, trust)| {
+            let drawn = drawn.map_or(1.0, |drawn| drawn[row] as f64);
+            drawn * trust.unwrap_or(0.0)
+        });
+        let weight = weight.collect();
         Ok(Self { trust, weight })
     }
 }

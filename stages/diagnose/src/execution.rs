@@ -55,7 +55,8 @@ fn trusted(table: &Table, samples: &[u64], corrupted: &[bool]) -> Result<(Detect
         .filter(|(_, row)| corrupted[**row])
         .map(|(weight, _)| weight)
         .sum();
-    Ok((detection, (all > 0.0).then(|| of_corrupted / all)))
+    // A sum of nothing is −0.
+    Ok((detection, (all > 0.0).then(|| (of_corrupted / all).abs())))
 }
 
 /// The samples at the port `trust`, each there once.

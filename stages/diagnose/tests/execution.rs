@@ -156,6 +156,15 @@ fn a_method_that_says_what_it_trusts_is_taken_at_its_word() {
         [Some(f64::midpoint(1.0, 2.0 / 3.0))]
     );
     assert_eq!(numbers(&outputs, "selected_corrupted"), [Some(0.75 / 2.0)]);
+    // What a method that gives weights leaves: every sample that was drawn gave a gradient, times its weight.
+    let drawn = vec![4, 4, 2, 8];
+    let trust = TableBuilder::new()
+        .u64("sample", vec![10, 11, 12, 13])
+        .u64("drawn", drawn.clone())
+        .u64("selected", drawn)
+        .f64("trust", vec![0.75, 0.5, 0.5, 0.25]);
+    let outputs = diagnose(&[("trust", trust.build().unwrap())], 0.6);
+    assert_eq!(numbers(&outputs, "selected_corrupted"), [Some(4.0 / 8.0)]);
 }
 
 #[test]

@@ -34,9 +34,10 @@ impl Kind for Diagnose {
     const SUMMARY: &'static str =
         "Holds what a method trusted and learned against what `corrupt` did to its data.";
     const REVISIONS: &'static [Revision] = &[
+        // 2: what methods that give weights took for outliers counts less in `selected_corrupted`.
         Revision {
             part: "diagnose",
-            number: 1,
+            number: 2,
         },
         POLICY,
         TABLE,
@@ -142,7 +143,7 @@ impl Kind for Diagnose {
                       them are `corrupted`. Of trust, where it is wired: at `threshold`, `precision` (corrupted ones among \
                       the distrusted) and `recall` (distrusted ones among the corrupted); `average_precision`, of which the \
                       share of corrupted samples is what chance gives; `selected_corrupted`, the corrupted share of what gave \
-                      the gradients (of trust, where selections are not counted). Of the policy, where it is wired: its mean \
+                      the gradients, to which a sample adds as often as it was drawn, times its trust. Of the policy, where it is wired: its mean \
                       squared error on the clean actions, `mse` of all samples, `mse_corrupted` and `mse_rest`. Missing where \
                       there is nothing to divide by.",
                 content: Content::Table(TableSchema::new(vec![
