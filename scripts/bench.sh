@@ -59,7 +59,17 @@ seconds() {
     end=$(date +%s.%N)
     awk -v s="$start" -v e="$end" 'BEGIN { printf "%.2f\n", e - s }'
 }
+# The most memory of any one process that a command and its children had, in MiB.
+peak() {
+    python3 - "$@" <<'PY'
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=sys.stderr)
+print(round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024))
+PY
+}
 beside() { awk -v n="$1" -v s="$2" -v t="$3" 'BEGIN { printf "%-56s %8.2f s, %.2f times together\n", n, s, s / t }'; }
+cp -r "$scratch/policies" "$scratch/peak-together"
+cp -r "$scratch/policies" "$scratch/peak-alone"
 together=$(seconds together)
 beside "together" "$together" "$together"
 beside "one by one, in one command, LibTorch loaded once" "$(seconds apart apart)" "$together"
@@ -69,12 +79,17 @@ if [ "${1:-}" != --no-torch ]; then
     torch=$(.deps/torch/bin/python scripts/bench_torch.py --policies 64 --widths 64 --samples 20000 --epochs 10)
     beside "one by one, PyTorch, its start not counted" "$torch" "$together"
 fi
+alone=$(peak "$provenir" run --quiet --jobs 1 --cache "$scratch/peak-alone" "$scratch/apart.toml" --axis seed=1)
+group=$(peak "$provenir" run --quiet --cache "$scratch/peak-together" "$scratch/policies.toml")
+echo "peak memory of a worker: $alone MiB with one policy, $group MiB with a group of them"
 
 echo "== training step, one thread, beside PyTorch"
 cargo build --release --quiet --workspace --example step --example updates
-target/release/examples/step
+target/release/examples/step | tee "$scratch/ours"
 if [ "${1:-}" != --no-torch ]; then
-    .deps/torch/bin/python scripts/bench_torch.py
+    .deps/torch/bin/python scripts/bench_torch.py | tee "$scratch/theirs"
+    awk '/ bc / { sub(":", "", $3); if (NR == FNR) ours[$3] = $4; else printf "bc %s: %.2f of PyTorch'"'"'s time\n", $3, ours[$3] / $4 }' \
+        "$scratch/ours" "$scratch/theirs"
     echo "== updates of expert, one thread, beside Stable-Baselines3"
     .deps/torch/bin/python scripts/bench_sac.py
 fi

@@ -1,10 +1,69 @@
 //! The manifests that ship with the project.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use provenir::manifest::{Overrides, load};
 use provenir::registry::Registry;
+
+/// Those that a manifest has, of its own and of what it extends.
+fn profiles(path: &Utf8Path) -> BTreeSet<String> {
+    let text = fs_err::read_to_string(path).expect("a manifest that ships");
+    let own = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("[profiles.")?.strip_suffix(']'));
+    let mut names: BTreeSet<String> = own.map(str::to_owned).collect();
+    let extended = text
+        .lines()
+        .find_map(|line| line.strip_prefix("extends = \"")?.strip_suffix('"'));
+    if let Some(extended) = extended {
+        names.extend(profiles(&path.with_file_name(extended)));
+    }
+    names
+}
+
+/// What each cell of a stage computes, whatever its stages and axes are called: kind, parameters, and what it takes.
+fn computations(manifest: &str, profile: Option<&str>, stage: &str) -> BTreeSet<String> {
+    let overrides = Overrides {
+        profile: profile.map(str::to_owned),
+        ..Overrides::default()
+    };
+    let registry = Registry::new(provenir_kinds::all());
+    let plan = load(Utf8Path::new(manifest), &registry, &overrides).expect("a plan");
+    let mut all: Vec<String> = Vec::new();
+    let mut wanted = BTreeSet::new();
+    for cell in &plan.cells {
+        let inputs = cell.inputs.iter();
+        let inputs: Vec<String> = inputs
+            .map(|input| format!("{}={}.{}", input.port, all[input.producer], input.output))
+            .collect();
+        let of = &plan.stages[cell.stage];
+        let computation = format!(
+            "{} {} ({})",
+            of.kind.name(),
+            cell.parameters.full,
+            inputs.join(", ")
+        );
+        if of.name == stage {
+            wanted.insert(computation.clone());
+        }
+        all.push(computation);
+    }
+    wanted
+}
+
+#[test]
+fn figures_have_in_common_what_they_can() {
+    for profile in [None, Some("laptop")] {
+        let of = |name: &str| computations(&format!("pipelines/{name}.toml"), profile, "reward");
+        let (first, second) = (of("fig1-hopper"), of("fig2-corruption"));
+        // The profile of the second has fewer shares of outliers.
+        let apart = if profile.is_none() { 0 } else { 2 * 3 };
+        assert_eq!(first.difference(&second).count(), apart);
+        assert!(first.len() > apart);
+    }
+}
 
 #[test]
 fn every_pipeline_can_be_planned_in_every_profile() {
@@ -17,11 +76,7 @@ fn every_pipeline_can_be_planned_in_every_profile() {
     paths.sort();
     assert!(!paths.is_empty());
     for path in paths {
-        let text = fs_err::read_to_string(&path).unwrap();
-        let profiles = text
-            .lines()
-            .filter_map(|line| line.strip_prefix("[profiles.")?.strip_suffix(']'))
-            .map(|name| Some(name.to_owned()));
+        let profiles = profiles(&path).into_iter().map(Some);
         for profile in profiles.chain([None]) {
             let overrides = Overrides {
                 profile: profile.clone(),

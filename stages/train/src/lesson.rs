@@ -72,8 +72,11 @@ impl Lesson {
         self.fitted.as_ref().map(|fitted| &fitted.standardisation)
     }
 
-    /// Says to a cell what is remarkable about its observations.
+    /// Says to a cell what is remarkable about its data.
     pub(crate) fn tell(&self, context: &Context<'_>) {
+        if self.source.validation.is_some() && self.validation.is_none() {
+            context.warn("the validation set is empty: there is no validation loss");
+        }
         let Some(Fitted { constant, raised, .. }) = &self.fitted else {
             return;
         };
@@ -85,7 +88,7 @@ impl Lesson {
                 .join(", ")
         };
         if !constant.is_empty() {
-            context.info(format!(
+            context.warn(format!(
                 "observations do not vary in columns {} (counted from 0): the policy learns nothing from them",
                 list(constant)
             ));
@@ -182,4 +185,45 @@ fn validation(table: Option<&Table>, demos: &Demonstrations) -> Result<Option<De
         }
     }
     Ok(Some(validation))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::demonstrations;
+
+    #[test]
+    fn the_same_tables_make_one_lesson_and_equal_ones_do_not() {
+        let table = || demonstrations(20, 3).into_table().unwrap();
+        let source = |demos: &Table, validation: Option<&Table>, floor: Option<f64>| Source {
+            demos: demos.clone(),
+            validation: validation.cloned(),
+            floor,
+        };
+        let (demos, others) = (table(), table());
+        let own = source(&demos, Some(&others), Some(0.1));
+        let lesson = Rc::new(Lesson::new(own.clone()).unwrap());
+        assert!(lesson.is_of(&own));
+        for other in [
+            source(&others, Some(&others), Some(0.1)),
+            source(&demos, Some(&demos), Some(0.1)),
+            source(&demos, None, Some(0.1)),
+            source(&demos, Some(&others), Some(0.2)),
+            source(&demos, Some(&others), None),
+        ] {
+            assert!(!lesson.is_of(&other));
+        }
+        let other = Rc::new(Lesson::new(source(&others, None, None)).unwrap());
+        let demos = |lessons: &[&Rc<Lesson>]| {
+            let set = load(lessons, |lesson| Some(&lesson.demos), Device::Cpu);
+            set.unwrap().unwrap()
+        };
+        let lessons = [&lesson, &other, &lesson, &lesson];
+        let data = demos(&lessons);
+        assert_eq!((data.members, data.sets.clone()), (4, vec![0, 1, 0, 0]));
+        assert_eq!(data.observations.size()[0], 2 * 20);
+        // Not all have a validation set.
+        let validation = load(&lessons, |lesson| lesson.validation.as_ref(), Device::Cpu);
+        assert!(validation.unwrap().is_none());
+    }
 }

@@ -8,7 +8,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::checkpoint::{NAME, decode, encode};
 use crate::method::{Findings, Method, Notes, Stretch, Trace};
-use crate::state::{Journal, State};
+use crate::state::State;
 use crate::validation::Validation;
 
 /// How long to train and what to keep.
@@ -182,13 +182,7 @@ fn train_epoch(
                 .take(within - stretch.within.start, method)
                 .map_err(failure)?;
             for (member, context) in company.learning() {
-                context.progress(progress(
-                    step + 1,
-                    total,
-                    &state.journal,
-                    member,
-                    plan.rates.len(),
-                ));
+                context.progress(progress(step + 1, total, state, member, plan.rates.len()));
             }
         }
         let end = stretch.within.end;
@@ -277,7 +271,7 @@ fn note(found: &Found, state: &mut State, company: &mut Company<'_>) {
             ))
             .help(format!(
                 "lower `learning_rate`, clip with `gradient_clip`, or `standardize`; look for extreme values among the \
-                 demonstrations{stays}"
+                 demonstrations, and among the deviations and scales that the method is given{stays}"
             )),
         )
     };
@@ -310,12 +304,15 @@ fn means(rows: &[Vec<f64>]) -> Vec<f64> {
         .collect()
 }
 
-fn progress(done: u64, total: u64, journal: &Journal, member: usize, members: usize) -> Progress {
+/// In the epoch after those that are done.
+fn progress(done: u64, total: u64, state: &State, member: usize, members: usize) -> Progress {
     let last = |column: &[f64]| {
         let start = column.len().checked_sub(members)?;
         column.get(start + member).copied()
     };
+    let journal = &state.journal;
     let metrics = [
+        ("epoch", Some(state.epochs as f64 + 1.0)),
         ("loss", last(&journal.loss)),
         ("validation_loss", last(&journal.validation)),
     ];

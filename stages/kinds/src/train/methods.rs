@@ -33,7 +33,11 @@ impl Default for Nll {
     }
 }
 
-/// Settings of robust behaviour cloning.
+/// Settings of robust behaviour cloning (Liu, Tang, Li, Luo 2022, Definition 3.1 and Algorithm 1). At every step a chunk of the
+/// samples is drawn and divided at random into ⌊chunk/block⌋ blocks; what is left over goes to the first ones, a sample each. A
+/// block's value is ℓ(π) − ℓ(π′), or ℓ(π) alone: means over its samples of the `loss` of the policy π and of a challenger π′, which
+/// has initial values and an Adam of its own. From the blocks around the median one, in the order of their values, the policy
+/// learns by the mean of their ℓ(π), and the challenger by that of their ℓ(π′), which makes the difference large.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rbc {
@@ -110,8 +114,9 @@ pub enum Objective {
 
 /// Settings of behaviour cloning from noisy demonstrations: rounds of weighted least squares, each from initial values
 /// anew. The weight of a sample is the density of its action under the policy of the round before, computed as a logarithm
-/// and brought to mean 1 over all samples. The policy is Gaussian; its deviation is the likeliest one,
-/// σ² = Σ w e / Σ w under the round's weights w, but for a floor.
+/// and brought to mean 1 over all samples: log w = −A e/(2σ²) and a constant, with e the squared error, averaged over the A
+/// components of an action. The policy is Gaussian; its deviation is the likeliest one, σ² = Σ w e / Σ w under the round's weights
+/// w, but for a floor (Liu, Tang, Li, Luo 2022; Sasaki and Yamashina 2021).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NoisyBc {
@@ -202,7 +207,7 @@ pub enum Among {
 /// Settings of the contaminated likelihood: the negative log-likelihood of (1 − ε) N(a; π(s), σ²I) + ε 2^−A, a uniform
 /// density on [−1, 1]^A beside the Gaussian (Banfield and Raftery 1993 for clusters). Its gradient is that of least squares
 /// where every sample counts by its responsibility: the probability that it came from the Gaussian. At the start of every
-/// epoch σ is fitted by expectation–maximisation to the residuals of up to 4,096 samples.
+/// epoch σ is fitted by expectation–maximisation (Dempster, Laird and Rubin 1977) to the residuals of up to 4,096 samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mixture {
@@ -211,7 +216,8 @@ pub struct Mixture {
     pub assumed_epsilon: f64,
     /// Whether ε is fitted, too.
     pub learn_epsilon: bool,
-    /// What σ does not fall below.
+    /// What σ does not fall below. It says what still counts as clean: with a floor far below the error of a network that is
+    /// still learning, σ shrinks to what is fitted already, and the rest is never learnt. Well below an outlier's error.
     #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 100.0))]
     pub sigma_floor: f64,
 }
@@ -221,12 +227,13 @@ impl Default for Mixture {
         Self {
             assumed_epsilon: 0.2,
             learn_epsilon: false,
-            sigma_floor: 0.01,
+            sigma_floor: 0.3,
         }
     }
 }
 
-/// Settings of robust losses of the residual's length q = √e, beyond a scale c = `tuning` · 1.4826 · MAD. The median absolute
+/// Settings of robust losses of the residual's length q = √e, with e the squared error, averaged over the A components of an action
+/// (e = ‖r‖²/A with r the difference between what the policy does and what was shown), beyond a scale c = `tuning` · 1.4826 · MAD. The median absolute
 /// deviation is that of the components of the residuals of up to 4,096 samples about 0, measured at the start of every epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -280,7 +287,8 @@ pub enum RobustKind {
     Huber,
     /// 2c (√(e + c²) − c): the length of the residual, rounded off at 0.
     Norm,
-    /// The negative log-likelihood of a multivariate t distribution, ∝ log(1 + ‖r‖²/(νc²)).
+    /// The negative log-likelihood of a multivariate t distribution with ν = `freedom`, brought to slope 1 at 0:
+    /// (νc²/A) log(1 + ‖r‖²/(νc²)), with ‖r‖² = A e.
     StudentT,
     /// 2c² (1 − exp(−e/(2c²))) (Welsch; correntropy).
     Welsch,
@@ -353,14 +361,15 @@ pub enum FilterBy {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RangeFilter {
-    /// The largest component that an action may have, either way. The default is just above tanh 2 = 0.96403, the most that
-    /// an expert of Stable-Baselines3's SAC with gSDE can do: its mean is clipped to ±2 before it is squashed.
+    /// The largest component that an action may have, either way. The default takes out actions at ±1 and next to nothing else:
+    /// what comes out of tanh does not get there, and the experts that ship stay below 0.9999. The most that one of
+    /// Stable-Baselines3's SAC with gSDE can do is tanh 2 = 0.96403: its mean is clipped to ±2 before it is squashed.
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub bound: f64,
 }
 
 impl Default for RangeFilter {
     fn default() -> Self {
-        Self { bound: 0.9641 }
+        Self { bound: 0.9999 }
     }
 }

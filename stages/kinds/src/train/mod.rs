@@ -23,6 +23,10 @@ use crate::{facts, tables};
 /// Parameters of `train`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(
+    missing_docs,
+    reason = "the methods' tables say themselves what they are: a text beside their names would hide that in the schema"
+)]
 pub struct TrainParameters {
     /// How to learn.
     pub method: Method,
@@ -75,28 +79,20 @@ pub struct TrainParameters {
     #[serde(default = "default_floor")]
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub standardize_floor: f64,
-    /// Settings of `rbc`.
     #[serde(default)]
     pub rbc: Rbc,
-    /// Settings of `noisy-bc`.
     #[serde(default)]
     pub noisy_bc: NoisyBc,
-    /// Settings of `trimmed`.
     #[serde(default)]
     pub trimmed: Trimmed,
-    /// Settings of `mixture`.
     #[serde(default)]
     pub mixture: Mixture,
-    /// Settings of `robust-loss`.
     #[serde(default)]
     pub robust_loss: RobustLoss,
-    /// Settings of `co-teaching`.
     #[serde(default)]
     pub co_teaching: CoTeaching,
-    /// Settings of `filter`.
     #[serde(default)]
     pub filter: Filter,
-    /// Settings of `range-filter`.
     #[serde(default)]
     pub range_filter: RangeFilter,
     /// A checkpoint is kept every so many epochs, and after the last; 0 keeps the last alone.

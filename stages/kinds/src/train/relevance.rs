@@ -100,6 +100,16 @@ impl Parameters for TrainParameters {
                     .to_owned(),
             );
         }
+        if self.learning_rate * self.weight_decay >= 1.0 {
+            problem(
+                "/weight_decay",
+                &["/learning_rate"],
+                format!(
+                    "{} at the step size {} takes all that there is of a parameter at the first step: their product is to be below 1",
+                    self.weight_decay, self.learning_rate
+                ),
+            );
+        }
         if self.method == Method::NoisyBc && self.noisy_bc.rounds > self.epochs {
             problem(
                 "/noisy_bc/rounds",
@@ -143,5 +153,28 @@ impl Parameters for TrainParameters {
             irrelevant.push("/standardize_floor");
         }
         irrelevant
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_weight_decay_that_leaves_nothing_of_a_parameter_is_a_problem() {
+        let problems = |rate: f64, decay: f64| {
+            let parameters = json!({
+                "method": "bc", "epochs": 1, "learning_rate": rate, "weight_decay": decay,
+            });
+            serde_json::from_value::<TrainParameters>(parameters)
+                .unwrap()
+                .problems()
+                .len()
+        };
+        assert_eq!(problems(1e-2, 99.0), 0);
+        assert_eq!(problems(1e-2, 100.0), 1);
+        assert_eq!(problems(1.0, 2.0), 1);
     }
 }

@@ -15,11 +15,17 @@ pub(crate) fn within(wanted: &[Wanted<'_>], data: &Data, bound: f64) -> Result<V
                     .help("give a larger `range_filter.bound`"),
             );
         }
-        wanted.context.info(format!(
+        let told = format!(
             "{} of {} samples have an action beyond ±{bound} and are left out",
             data.samples - kept.len(),
             data.samples
-        ));
+        );
+        // More than any share of outliers that can be withstood.
+        if 2 * kept.len() < data.samples {
+            wanted.context.warn(told);
+        } else {
+            wanted.context.info(told);
+        }
     }
     Ok(within)
 }

@@ -75,7 +75,7 @@ fn expert(observation: &[f32]) -> [f32; 2] {
 }
 
 /// What the expert does at standard normal observations.
-fn demonstrations(rows: usize, seed: u64) -> Demonstrations {
+pub(crate) fn demonstrations(rows: usize, seed: u64) -> Demonstrations {
     let mut stream = Stream::new(seed, "demonstrations");
     let observations: Vec<f32> = (0..rows * 3).map(|_| stream.normal() as f32).collect();
     let actions = observations.chunks(3).flat_map(expert).collect();

@@ -79,8 +79,10 @@ fn demonstrations_of_two_sorts_are_told_apart_by_what_made_them_so() {
 fn a_range_filter_leaves_out_what_lies_beyond_its_bound() {
     let mut demos = demonstrations(50, 1);
     for row in [3, 17] {
-        demos.action.row_mut(row)[1] = -0.97;
+        demos.action.row_mut(row)[1] = -1.0;
     }
+    // As far as the experts that ship go.
+    demos.action.row_mut(5)[0] = 0.9998;
     let listener = Listener::default();
     let range = parameters!({ "method": "range-filter", "hidden": [4], "epochs": 2 });
     let outputs = train_with(&range, &inputs(&demos), &listener).unwrap();
@@ -88,7 +90,7 @@ fn a_range_filter_leaves_out_what_lies_beyond_its_bound() {
     for (row, trust) in trust.column_f64("trust").unwrap().iter().enumerate() {
         assert!((trust - f64::from(u8::from(![3, 17].contains(&row)))).abs() < 1e-15);
     }
-    let told = "2 of 50 samples have an action beyond ±0.9641 and are left out".to_owned();
+    let told = "2 of 50 samples have an action beyond ±0.9999 and are left out".to_owned();
     assert!(listener.said.lock().unwrap().contains(&(Level::Info, told)));
 }
 
@@ -156,21 +158,59 @@ fn columns_that_do_not_vary_are_told_once_and_do_no_harm() {
     assert_eq!(
         listener.warnings(),
         [
+            "observations do not vary in columns 1 (counted from 0): the policy learns nothing from them",
             "observations hardly vary in columns 2 (counted from 0): standardised with a deviation of 0.001, the \
           `standardize_floor`"
         ]
     );
-    let told = "observations do not vary in columns 1 (counted from 0): the policy learns nothing from them";
-    assert!(
-        listener
-            .said
-            .lock()
-            .unwrap()
-            .contains(&(Level::Info, told.to_owned()))
-    );
     let policies = policies(&outputs);
     let scale = &policies.last().standardisation().unwrap().scale;
     assert!((scale[1] - 1e-3).abs() < 1e-15 && (scale[2] - 1e-3).abs() < 1e-15 && scale[0] > 0.9);
+}
+
+#[test]
+fn an_empty_validation_set_is_told() {
+    let empty = demonstrations(300, 1).select(&[]).into_table().unwrap();
+    let listener = Listener::default();
+    let bc = parameters!({ "method": "bc", "hidden": [4], "epochs": 1 });
+    let inputs = inputs(&demonstrations(300, 1)).with_table("validation", empty);
+    let outputs = train_with(&bc, &inputs, &listener).unwrap();
+    assert_eq!(
+        listener.warnings(),
+        ["the validation set is empty: there is no validation loss"]
+    );
+    let history = outputs.get_table("history").unwrap();
+    assert_eq!(history.optional_f64("validation_loss").unwrap(), [None]);
+}
+
+#[test]
+fn a_range_that_leaves_out_most_samples_is_warned_about() {
+    let demos = demonstrations(300, 1);
+    let beyond = |bound: f32| {
+        demos
+            .action
+            .iter()
+            .filter(|row| row.iter().any(|value| value.abs() > bound))
+            .count()
+    };
+    for (bound, is_most) in [(0.2, true), (5.0, false)] {
+        let left_out = beyond(bound);
+        assert_eq!(2 * left_out > 300, is_most);
+        let listener = Listener::default();
+        let parameters = parameters!({
+            "method": "range-filter", "hidden": [4], "epochs": 1, "range_filter": { "bound": bound },
+        });
+        train_with(&parameters, &inputs(&demos), &listener).unwrap();
+        assert_eq!(
+            listener.warnings().len(),
+            usize::from(is_most),
+            "{:?}",
+            listener.warnings()
+        );
+        let said = listener.said.lock().unwrap();
+        let told = format!("{left_out} of 300 samples have an action beyond");
+        assert!(said.iter().any(|(_, said)| said.starts_with(&told)), "{said:?}");
+    }
 }
 
 #[test]

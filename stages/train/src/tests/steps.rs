@@ -342,6 +342,83 @@ fn a_step_on_what_is_left_follows_the_mean_of_the_smallest_errors() {
     });
 }
 
+/// The first gradient of a method that gives every sample of its data set a weight at the start of an epoch: that of the mean over
+/// the first minibatch of weight times squared error. The weights follow from the errors, averaged over so many components, of the
+/// networks as they are when the epoch begins.
+fn assert_weighs(parameters: &TrainParameters, epoch: u64, weights: &dyn Fn(&[f64], f64) -> Vec<f64>) {
+    let data = data(&[1, 2]);
+    let setting = setting(&data, &[3, 4], None);
+    let listener = Listener::default();
+    let context = Context::new(&listener, &listener.cancelled, "nowhere");
+    let mut method = method(&wanted(parameters, &context), &setting).unwrap();
+    let layers = |method: &dyn Method| -> Vec<Recorder> {
+        let each = (0..2).map(|member| method.policies().member(member).unwrap());
+        each.map(|layers| Recorder::new(&layers)).collect()
+    };
+    method.begin_epoch(0).unwrap();
+    let before = layers(method.as_ref());
+    method.begin_epoch(epoch).unwrap();
+    let begun = layers(method.as_ref());
+    let [losses, ..] = step(method.as_mut(), 0, 0, &[1e-3, 1e-3]);
+    for (member, (before, begun)) in before.iter().zip(&begun).enumerate() {
+        let all: Vec<usize> = (0..SAMPLES).collect();
+        let errors = before.losses(&data, member, &all).to_kind(tch::Kind::Double);
+        let width = data.widths[member].outputs as f64;
+        let weights = weights(&Vec::<f64>::try_from(errors).unwrap(), width);
+        let order = setting.streams[member].child("order", epoch).permutation(SAMPLES);
+        let batch = &order[..25];
+        let own: Vec<f32> = batch.iter().map(|sample| weights[*sample] as f32).collect();
+        assert!(own.iter().any(|weight| (weight - own[0]).abs() > 0.1), "{own:?}");
+        let loss = (begun.losses(&data, member, batch) * Tensor::from_slice(&own)).mean(None);
+        let found = losses.double_value(&[member as i64]);
+        assert!((found / loss.double_value(&[]) - 1.0).abs() < 1e-5, "{found}");
+        assert_close(
+            &first_gradient(method.as_mut(), 0, member),
+            &begun.gradient(&loss),
+        );
+    }
+}
+
+#[test]
+fn a_step_on_what_an_epoch_left_follows_the_samples_that_were_fitted_best_at_its_start() {
+    let parameters =
+        parameters!({ "method": "trimmed", "epochs": 4, "trimmed": { "keep": 0.5, "among": "epoch" } });
+    assert_weighs(&parameters, 1, &|errors, _| {
+        let rank = |error: f64| errors.iter().filter(|other| **other < error).count();
+        let kept = SAMPLES / 2;
+        let weight = |error: &f64| {
+            if rank(*error) < kept {
+                SAMPLES as f64 / kept as f64
+            } else {
+                0.0
+            }
+        };
+        errors.iter().map(weight).collect()
+    });
+}
+
+#[test]
+fn a_step_of_a_second_round_weighs_samples_by_their_density_under_the_first() {
+    for floor in [0.01, 2.0] {
+        let parameters = parameters!({
+            "method": "noisy-bc", "epochs": 4, "noisy_bc": { "rounds": 2, "sigma_floor": floor },
+        });
+        assert_weighs(&parameters, 2, &|errors, width| {
+            // The likeliest deviation of networks that weighed all samples the same.
+            let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+            let sigma = mean(errors).sqrt().max(floor);
+            let densities: Vec<f64> = errors
+                .iter()
+                .map(|error| (-width * error / (2.0 * sigma * sigma)).exp())
+                .collect();
+            densities
+                .iter()
+                .map(|density| density / mean(&densities))
+                .collect()
+        });
+    }
+}
+
 #[test]
 fn a_step_by_a_mixture_follows_its_likelihood_at_the_deviation_it_notes() {
     let data = data(&[1, 2]);
