@@ -316,12 +316,12 @@ fn cells(count: usize) -> String {
     format!("{} cell{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
-/// Three significant digits.
+/// Three significant digits; what counts something, as it is.
 fn significant(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    if !value.is_finite() {
+    if !value.is_finite() || value.fract() == 0.0 && value.abs() < 1e6 {
         return value.to_string();
     }
     let magnitude = value.abs().log10().floor();
@@ -365,8 +365,8 @@ mod tests {
             done: 12,
             total: Some(60),
             unit: "epochs".into(),
-            metrics: BTreeMap::from([("loss".into(), 0.5)]),
+            metrics: BTreeMap::from([("loss".into(), 0.5), ("epoch".into(), 41.0)]),
         };
-        assert_eq!(progress(&counted), "12/60 epochs, loss 0.500");
+        assert_eq!(progress(&counted), "12/60 epochs, epoch 41, loss 0.500");
     }
 }
