@@ -52,10 +52,12 @@ cp -r "$scratch/policies" "$scratch/commands"
 apart() { "$provenir" run --quiet --jobs 1 --cache "$scratch/$1" "$scratch/apart.toml" "${@:2}"; }
 commands() { for seed in $(seq 64); do apart commands --axis seed="$seed"; done; }
 together() { "$provenir" run --quiet --cache "$scratch/policies" "$scratch/policies.toml"; }
+# What is said is heard where something fails.
+quietly() { "$@" >"$scratch/said" 2>&1 || { cat "$scratch/said" >&2; return 1; }; }
 seconds() {
     local start end
     start=$(date +%s.%N)
-    "$@" >&2
+    quietly "$@"
     end=$(date +%s.%N)
     awk -v s="$start" -v e="$end" 'BEGIN { printf "%.2f\n", e - s }'
 }
@@ -63,7 +65,9 @@ seconds() {
 peak() {
     python3 - "$@" <<'PY'
 import resource, subprocess, sys
-subprocess.run(sys.argv[1:], check=True, stdout=sys.stderr)
+done = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+if done.returncode:
+    sys.exit(done.stdout.decode())
 print(round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024))
 PY
 }
