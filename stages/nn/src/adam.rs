@@ -216,12 +216,12 @@ impl Adam {
 
     /// The second part of a step: moves the parameters.
     pub fn apply(&mut self, clip: Option<f64>) -> Result<(), NnError> {
-        match self.backend {
+        match &self.backend {
             Backend::Processor(arch) => {
-                self.apply_on_processor(arch, clip);
+                self.apply_on_processor(*arch, clip);
                 Ok(())
             }
-            Backend::Accelerator { .. } => self.apply_on_accelerator(clip),
+            Backend::Accelerator { scratch } => self.apply_on_accelerator(&scratch.shallow_clone(), clip),
         }
     }
 
@@ -265,20 +265,16 @@ impl Adam {
         }
     }
 
-    fn apply_on_accelerator(&mut self, clip: Option<f64>) -> Result<(), NnError> {
+    fn apply_on_accelerator(&mut self, scratch: &Tensor, clip: Option<f64>) -> Result<(), NnError> {
+        let AdamSettings { beta1, beta2, .. } = self.settings;
         let Self {
-            settings: AdamSettings { beta1, beta2, .. },
             parameters,
             gradient,
             mean,
             square,
-            backend: Backend::Accelerator { scratch },
             constants,
             ..
-        } = self
-        else {
-            return Ok(());
-        };
+        } = self;
         let norms = gradient.f_norm_scalaropt_dim(2.0, 1, true)?;
         if let Some(clip) = clip {
             let scale = norms
@@ -287,13 +283,13 @@ impl Adam {
                 .f_mul_scalar(clip)?
                 .f_clamp_max(1.0)?;
             let _ = gradient.f_mul_out(scratch, &scale)?;
-            let _ = mean.f_lerp_(scratch, 1.0 - *beta1)?;
-            let _ = scratch.f_square_()?;
+            let _ = mean.f_lerp_(scratch, 1.0 - beta1)?;
+            let _ = scratch.shallow_clone().f_square_()?;
         } else {
-            let _ = mean.f_lerp_(gradient, 1.0 - *beta1)?;
+            let _ = mean.f_lerp_(gradient, 1.0 - beta1)?;
             let _ = gradient.f_square_out(scratch)?;
         }
-        let _ = square.f_lerp_(scratch, 1.0 - *beta2)?;
+        let _ = square.f_lerp_(scratch, 1.0 - beta2)?;
         let _ = square.f_sqrt_out(scratch)?;
         let (slope, offset) = (constants.f_get(0)?, constants.f_get(1)?);
         let _ = offset.f_addcmul_out(scratch, scratch, &slope)?;

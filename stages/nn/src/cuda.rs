@@ -19,7 +19,7 @@ unsafe extern "C" {
 }
 
 // From <dlfcn.h> of glibc and musl on Linux.
-const RTLD_NOW: c_int = 2;
+pub(crate) const RTLD_NOW: c_int = 2;
 const RTLD_GLOBAL: c_int = 0x100;
 
 /// Makes CUDA usable, or says why it is not. The first call decides for the life of the process, because LibTorch looks
@@ -75,7 +75,7 @@ impl Library {
     /// # Safety
     ///
     /// The library's initialisers run.
-    unsafe fn open(path: &Path, flags: c_int) -> Result<Self, String> {
+    pub(crate) unsafe fn open(path: &Path, flags: c_int) -> Result<Self, String> {
         let path =
             CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path holds a zero byte".to_owned())?;
         // SAFETY: `path` is a C string that outlives the call; for the initialisers the caller answers.
@@ -85,16 +85,6 @@ impl Library {
         } else {
             Ok(Self(handle))
         }
-    }
-
-    /// Loads a library by the name that the system knows it by.
-    ///
-    /// # Safety
-    ///
-    /// The library's initialisers run.
-    pub(crate) unsafe fn open_now(path: &Path) -> Result<Self, String> {
-        // SAFETY: for the initialisers the caller answers.
-        unsafe { Self::open(path, RTLD_NOW) }
     }
 
     /// A function of the library.

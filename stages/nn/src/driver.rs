@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 use std::path::Path;
 
-use crate::cuda::Library;
+use crate::cuda::{Library, RTLD_NOW};
 
 /// The driver, as far as it could be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl Api {
     fn load() -> Result<Self, String> {
         // SAFETY: the driver's library, which LibTorch's CUDA part loads, too; the types are those of `cuda.h`, stable since CUDA 2.
         unsafe {
-            let library = Library::open_now(Path::new("libcuda.so.1"))?;
+            let library = Library::open(Path::new("libcuda.so.1"), RTLD_NOW)?;
             let said = |error: crate::NnError| error.to_string();
             Ok(Self {
                 init: library.symbol(c"cuInit").map_err(said)?,

@@ -42,8 +42,8 @@ pub(crate) struct Place {
 /// ensemble.
 pub(crate) const ALIGNMENT: usize = 16;
 
-/// A row is a multiple of this many floats, and so is every part of it that the optimiser treats at a time: vector kernels
-/// then have no odd values left to treat in another way.
+/// A row is a multiple of this many floats: vector kernels that go over the rows of all networks then have no odd values left to
+/// treat in another way.
 pub(crate) const COLUMNS: usize = 64;
 
 impl Shape {
